@@ -1,0 +1,72 @@
+"""Plain values that cross the engine's border."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Ids = NDArray[np.int32]
+
+
+class ColumnClass(Enum):
+    """How columns are computed; decides bits, so it is always said and never guessed from the width.
+
+    STEP columns (decode, verify) have the same bits at any width; PROMPT columns (prefill) have the
+    same bits under any chunking.
+    """
+
+    STEP = "step"
+    PROMPT = "prompt"
+
+
+class KvFormat(Enum):
+    """How keys and values are kept."""
+
+    F32 = "f32"
+    F16 = "f16"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A half-open layer range [lo, hi) of a model, with or without its embedding and its output head."""
+
+    lo: int
+    hi: int
+    embed: bool = False
+    head: bool = False
+
+    @property
+    def layers(self) -> int:
+        return self.hi - self.lo
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The 64 best ids of one column, best first (value descending, id ascending on ties).
+
+    ``log_sum_exp`` is over the whole vocabulary; ``non_finite`` counts NaN and infinity in the row.
+    """
+
+    ids: Ids
+    logits: Floats
+    log_sum_exp: float
+    non_finite: int
+
+    @property
+    def best(self) -> int:
+        return int(self.ids[0])
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn. ``temperature`` 0 is greedy; the uniform is a function of (seed, position)."""
+
+    temperature: float = 0.0
+    top_k: int = 40
+    top_p: float = 1.0
+    min_p: float = 0.0
+    seed: int = 0
