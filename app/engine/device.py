@@ -1,0 +1,117 @@
+"""One opened GPU: its limits, its compiled pipelines, and what happens when it fails."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import wgpu
+
+from app.core.errors import DeviceLost, GpuError
+from app.engine.adapter import AdapterInfo, choose_adapter, describe, full_limits
+
+_WANTED_FEATURES = ("shader-f16", "subgroup", "timestamp-query")
+
+
+@dataclass(frozen=True)
+class Caps:
+    """What kernels are rendered for. ``binding`` and ``buffer`` in bytes, ``shared`` bytes of workgroup memory."""
+
+    binding: int
+    buffer: int
+    shared: int
+    software: bool
+    features: frozenset[str]
+
+
+class Gpu:
+    """A device and its compiled pipelines. One thread owns it."""
+
+    def __init__(self, device: Any, info: AdapterInfo, caps: Caps) -> None:
+        self.device = device
+        self.info = info
+        self.caps = caps
+        self._lost = threading.Event()
+        self._pipelines: dict[tuple[Any, ...], Any] = {}
+
+    @classmethod
+    def open(cls, adapter: Any = None, binding: int | None = None) -> Gpu:
+        """Opens ``adapter`` (by default the best one). ``binding`` lowers the binding limit, for tests.
+
+        Raises GpuError when the driver refuses.
+        """
+        adapter = adapter or choose_adapter()
+        info = describe(adapter)
+        limits = full_limits(adapter)
+        features = [f for f in _WANTED_FEATURES if f in adapter.features]
+        try:
+            device = adapter.request_device_sync(required_features=features, required_limits=limits)
+        except (wgpu.GPUError, RuntimeError) as error:
+            raise GpuError(f"{info.name} cannot be opened: {error}", "Update its driver.") from error
+        caps = Caps(
+            binding=min(binding or info.binding, info.binding, info.buffer),
+            buffer=min(binding or info.buffer, info.buffer),
+            shared=int(limits["max-compute-workgroup-storage-size"]),
+            software=info.software,
+            features=frozenset(features),
+        )
+        return cls(device, info, caps)
+
+    @property
+    def lost(self) -> bool:
+        return self._lost.is_set()
+
+    def check(self) -> None:
+        """Raises DeviceLost once the device is gone: the raw runner must not touch it again."""
+        if self.lost:
+            raise DeviceLost(
+                f"{self.info.name} stopped working.",
+                "Start the model again; if it repeats, update the driver.",
+            )
+
+    def pipeline(self, source: str, layout: tuple[str, ...], constants: dict[str, int | float]) -> Any:
+        """The compiled kernel of ``source``; ``layout`` says "read" or "write" a binding. Cached."""
+        key = (source, layout, tuple(sorted(constants.items())))
+        if key not in self._pipelines:
+            self._pipelines[key] = self._compile(source, layout, constants)
+        return self._pipelines[key]
+
+    def _compile(self, source: str, layout: tuple[str, ...], constants: dict[str, int | float]) -> Any:
+        self.check()
+        try:
+            module = self.device.create_shader_module(code=source)
+            return self.device.create_compute_pipeline(
+                layout=self.device.create_pipeline_layout(bind_group_layouts=[self._bind_layout(layout)]),
+                compute={"module": module, "entry_point": "main", "constants": constants},
+            )
+        except wgpu.GPUError as error:
+            raise GpuError(f"{self.info.name} refused a kernel: {error}", "Update its driver.") from error
+
+    def _bind_layout(self, layout: tuple[str, ...]) -> Any:
+        key = ("layout", layout)
+        if key not in self._pipelines:
+            kinds = {"read": "read-only-storage", "write": "storage"}
+            self._pipelines[key] = self.device.create_bind_group_layout(
+                entries=[
+                    {"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kinds[k]}}
+                    for i, k in enumerate(layout)
+                ]
+            )
+        return self._pipelines[key]
+
+    def bind(self, layout: tuple[str, ...], bindings: list[tuple[Any, int, int]]) -> Any:
+        """A bind group of (buffer, offset, size) triples in binding order."""
+        self.check()
+        entries = [
+            {"binding": i, "resource": {"buffer": b, "offset": offset, "size": size}}
+            for i, (b, offset, size) in enumerate(bindings)
+        ]
+        return self.device.create_bind_group(layout=self._bind_layout(layout), entries=entries)
+
+    def close(self) -> None:
+        """Frees everything; every later use raises DeviceLost."""
+        if not self.lost:
+            self._lost.set()
+            self._pipelines.clear()
+            self.device.destroy()

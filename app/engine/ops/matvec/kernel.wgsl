@@ -1,0 +1,57 @@
+// Step columns: y[c][row] = sum over k of W[row][k] * x[c][k], for $cols columns a workgroup.
+// A column's order of summation is the same at every width: lanes walk the row's units, four
+// accumulators each, then one fixed tree over the lanes.
+const LANES = ${lanes}u;
+const TEAMS = ${teams}u;
+const PAIRS = ${pairs}u;
+const COLS = ${cols}u;
+override ROWS: u32;
+override UNITS: u32;
+override ALL_UNITS: u32;
+override X_STRIDE: u32;
+override Y_STRIDE: u32;
+override Y_FIRST: u32;
+override SECOND: u32 = 0u;
+override SIZE: f32 = 1.0;
+override EPS: f32 = 0.0;
+
+$bindings
+var<workgroup> sums: array<f32, ${shared}>;
+
+$reader
+
+@compute @workgroup_size(LANES, TEAMS)
+fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) group: vec3<u32>,
+        @builtin(num_workgroups) groups: vec3<u32>) {
+    let lane = $lane;
+    let team = local.y;
+    let column = group.z * COLS;
+    let first = ((group.y * groups.x + group.x) * TEAMS + team) * ${rows_each}u;
+$norm
+$rows
+$zero
+    for (var u = lane; u < UNITS; u += LANES) {
+$load
+$accumulate
+    }
+$store_sums
+    workgroupBarrier();
+    for (var half = LANES / 2u; half > 0u; half >>= 1u) {
+        if (lane < half) {
+            for (var p = 0u; p < PAIRS; p++) {
+                let at = (p * TEAMS + team) * LANES + lane;
+                sums[at] += sums[at + half];
+            }
+        }
+        workgroupBarrier();
+    }
+    for (var p = lane; p < ${outputs}u; p += LANES) {
+        let c = p % COLS;
+        let row = first + p / COLS;
+        if (row < ROWS) {
+            let at = (column + c) * Y_STRIDE + Y_FIRST + row;
+            let value = sums[(p * TEAMS + team) * LANES];
+$epilogue
+        }
+    }
+}
