@@ -1,0 +1,116 @@
+"""What a room's sessions need from the outside: links to peers and a device that computes.
+
+Sessions see only these protocols, so a test hands them lossy links, a virtual clock and a toy model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.engine.types import Candidates, ColumnClass, Floats, KvFormat, Part
+from app.room.frame import Frame
+
+Message = Mapping[str, object]
+
+
+class Link(Protocol):
+    """One connection to one peer: control messages in order, frames in order, each exactly once.
+
+    A link handed to a session has passed its gate or mesh proof. Calls never block and never raise
+    for a link that has died; its death is told once by ``on_closed``. Callbacks run on the event loop.
+    """
+
+    peer_id: str
+    dialed: bool
+    on_message: Callable[[Message], None]
+    on_frame: Callable[[Frame], None]
+    on_closed: Callable[[str], None]
+
+    @property
+    def open(self) -> bool: ...
+
+    @property
+    def path(self) -> str:
+        """"direct", "relay" or "unknown"."""
+        ...
+
+    @property
+    def last_heard(self) -> float:
+        """Clock seconds of the last byte of any kind from the peer."""
+        ...
+
+    def send(self, message: Message) -> None: ...
+
+    def send_frame(self, frame: Frame) -> None: ...
+
+    def close(self, reason: str = "") -> None: ...
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """Which layers of which model file to put on the GPU. ``pledge`` is the most bytes all of it may take."""
+
+    model: str
+    part: Part
+    context: int
+    kv: KvFormat
+    pledge: int
+
+
+Progress = Callable[[float], None]
+"""Told the loaded share, 0..1, on the event loop."""
+
+
+class Compute(Protocol):
+    """This device's engine, one call at a time, off the event loop. Errors are PooledError.
+
+    Hidden states are float32 arrays [columns, hidden size]. Positions are absolute; writing position p
+    forgets everything after it, so rolling back is only a matter of the next position.
+    """
+
+    async def load(self, request: LoadRequest, progress: Progress) -> None:
+        """Replaces what was loaded. Cancelling the task stops at the next tensor and frees everything."""
+        ...
+
+    async def unload(self) -> None: ...
+
+    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass) -> Floats:
+        """Embeds and runs the own layers; needs ``part.embed``."""
+        ...
+
+    async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
+        """Runs the own layers over states that came from another device."""
+        ...
+
+    async def candidates(self, states: Floats) -> list[Candidates]:
+        """Output norm, head and the 64 best, a column each; needs ``part.head``."""
+        ...
+
+    async def decode(self, token: int, position: int) -> Candidates:
+        """One whole step where every layer is here: embed, layers, head in one submit."""
+        ...
+
+    async def reset(self) -> None:
+        """Forgets all state; the next position is 0."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """What the conversation needs of a model's tokenizer."""
+
+    def encode(self, text: str) -> list[int]:
+        """Plain text; text that looks like a special token stays text."""
+        ...
+
+    def special(self, text: str) -> int | None:
+        """The id of a special token, or None when the vocabulary has none of that name."""
+        ...
+
+    def piece(self, token: int) -> bytes:
+        """The raw bytes of one token; empty for special tokens."""
+        ...
+
+    @property
+    def stop_ids(self) -> frozenset[int]: ...

@@ -1,0 +1,41 @@
+"""Relays: which addresses count, and when they hide this device."""
+
+from __future__ import annotations
+
+import pytest
+from aiortc.rtcconfiguration import RTCIceTransportPolicy
+
+from app.room.ice import IceConfig, Relay
+
+
+@pytest.mark.parametrize(
+    ("url", "valid"),
+    [
+        ("turn:relay.example", True),
+        ("turn:relay.example:3478?transport=udp", True),
+        ("turns:10.0.0.2:5349?transport=tcp", True),
+        ("turn:[fe80::1]:3478", True),
+        ("stun:relay.example", False),
+        ("turn:relay.example:123456", False),
+        ("turn:relay.example?transport=sctp", False),
+        ("turn:", False),
+        ("turn:a b", False),
+    ],
+)
+def test_relay_addresses(url: str, valid: bool) -> None:
+    assert Relay(url).valid == valid
+
+
+def test_a_bad_relay_is_left_out() -> None:
+    config = IceConfig(stun=(), relays=(Relay("turn:"), Relay("turn:relay.example", "u", "p"))).configuration()
+    assert [server.urls for server in config.iceServers or []] == ["turn:relay.example"]
+
+
+@pytest.mark.parametrize(("relays", "hidden"), [((), False), ((Relay("turn:"),), False), ((Relay("turn:r"),), True)])
+def test_relay_only_needs_a_relay(relays: tuple[Relay, ...], hidden: bool) -> None:
+    policy = IceConfig(relays=relays, relay_only=True).configuration().iceTransportPolicy
+    assert (policy == RTCIceTransportPolicy.RELAY) == hidden
+
+
+def test_the_password_is_not_in_representations() -> None:
+    assert "secret" not in repr(Relay("turn:r", "u", "secret"))

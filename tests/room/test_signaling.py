@@ -1,0 +1,192 @@
+"""The room server and its client: ids, relaying, expiry, limits, fall-back and coming back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+
+from app.core.errors import LinkError
+from app.room.peerjs import IdTaken, SignalDown, SignalMessage, SignalRefused, register
+from app.room.signal_server import MAX_WAITING_FOR_ONE, SignalHub
+from app.room.signal_servers import CLOUD, SignalServer, parse_server, server_list
+from app.room.signaling import Signaling, reconnect_delay
+from tests.room.loopback import outcome, room_server, until
+
+
+@asynccontextmanager
+async def presence(*servers: SignalServer, peer_id: str = "") -> AsyncIterator[tuple[Signaling, list[SignalMessage]]]:
+    signaling, heard = Signaling(servers, sleep=_no_wait), []
+    signaling.on_message = heard.append
+    try:
+        await signaling.open(peer_id)
+        yield signaling, heard
+    finally:
+        await signaling.close()
+
+
+async def _no_wait(_seconds: float) -> None:
+    await asyncio.sleep(0.01)
+
+
+async def test_messages_are_relayed_with_their_source() -> None:
+    async with (
+        room_server() as server,
+        presence(server, peer_id="ann") as (ann, _),
+        presence(server) as (bob, heard),
+    ):
+        ann.send("OFFER", bob.peer_id, {"connectionId": "dc_1"})
+        await until(lambda: heard)
+        assert heard == [SignalMessage("OFFER", "ann", {"connectionId": "dc_1"})]
+
+
+async def test_offer_waits_a_while_for_its_peer() -> None:
+    async with room_server(expire_s=5) as server, presence(server, peer_id="ann") as (ann, _):
+        ann.send("OFFER", "late", {"connectionId": "dc_1"})
+        await asyncio.sleep(0.05)
+        async with presence(server, peer_id="late") as (_, heard):
+            await until(lambda: heard)
+            assert heard[0].source == "ann"
+
+
+async def test_unknown_peer_expires() -> None:
+    async with room_server(expire_s=0.05) as server, presence(server) as (ann, heard):
+        ann.send("OFFER", "nobody", {})
+        await until(lambda: heard)
+        assert (heard[0].kind, heard[0].source) == ("EXPIRE", "nobody")
+
+
+async def test_id_is_taken_by_another_device_only() -> None:
+    async with room_server() as server, aiohttp.ClientSession() as http:
+        first = await register(http, server, "room", "token-1")
+        with pytest.raises(IdTaken):
+            await register(http, server, "room", "token-2")
+        again = await register(http, server, "room", "token-1")
+        for socket in (first, again):
+            await socket.close()
+
+
+@pytest.mark.parametrize("peer_id", ["-x", "a" * 65, "../x", "a\nb"])
+async def test_bad_ids_are_refused(peer_id: str) -> None:
+    async with room_server() as server, aiohttp.ClientSession() as http:
+        with pytest.raises(SignalRefused):
+            await register(http, server, peer_id, "token")
+
+
+async def test_wrong_key_is_refused() -> None:
+    async with room_server() as server, aiohttp.ClientSession() as http:
+        wrong = SignalServer(server.host, server.port, False, server.path, key="other")
+        with pytest.raises(SignalRefused):
+            await register(http, wrong, "ann", "token")
+        with pytest.raises(SignalDown):
+            await register(http, wrong, "", "token")
+
+
+async def test_oversized_message_ends_only_its_sender() -> None:
+    async with (
+        room_server() as server,
+        presence(server, peer_id="ann") as (ann, _),
+        presence(server) as (bob, heard),
+    ):
+        ann.send("OFFER", bob.peer_id, {"sdp": "x" * 100_000})
+        await asyncio.sleep(0.1)
+        assert heard == []
+        await until(lambda: ann.connected)
+        ann.send("OFFER", bob.peer_id, {"small": 1})
+        await until(lambda: heard)
+
+
+async def test_waiting_messages_are_limited() -> None:
+    hub = SignalHub(expire_s=60)
+    for number in range(MAX_WAITING_FOR_ONE + 5):
+        hub.relay("ann", {"type": "OFFER", "dst": "nobody", "payload": {"n": number}})
+    assert len(hub._waiting["nobody"]) == MAX_WAITING_FOR_ONE
+    await hub.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"type": 5}', '{"type": "OFFER", "dst": 7}', '{"type": "NEWS", "dst": "x"}']
+)
+async def test_nonsense_is_ignored(text: str) -> None:
+    async with room_server() as server, aiohttp.ClientSession() as http:
+        url = f"{server.socket_base}peerjs"
+        async with http.ws_connect(url, params={"key": "peerjs", "id": "ann", "token": "t"}) as socket:
+            assert (await socket.receive_json())["type"] == "OPEN"
+            await socket.send_str(text)
+            await socket.send_json({"type": "OFFER", "dst": "ann", "payload": {"n": 1}})
+            assert (await socket.receive_json())["payload"] == {"n": 1}
+
+
+async def test_a_dead_server_is_passed_over() -> None:
+    dead = SignalServer("127.0.0.1", 1, secure=False)
+    async with room_server() as server, presence(dead, server) as (signaling, _):
+        assert signaling.server == server
+
+
+async def test_no_server_at_all() -> None:
+    signaling = Signaling([SignalServer("127.0.0.1", 1, secure=False)])
+    error = await outcome(signaling.open())
+    assert isinstance(error, LinkError)
+    assert "127.0.0.1:1" in error.what
+    await signaling.close()
+
+
+async def test_comes_back_under_the_same_id() -> None:
+    async with room_server() as server, presence(server, peer_id="ann") as (ann, heard):
+        told: list[bool] = []
+        ann.on_connected = told.append
+        assert ann._socket is not None
+        await ann._socket._socket.close()
+        await until(lambda: told == [False, True])
+        ann.send("OFFER", "ann", {"n": 1})
+        await until(lambda: heard)
+
+
+def test_reconnect_delays() -> None:
+    assert [reconnect_delay(tries) for tries in (0, 1, 2, 3, 4, 5, 5000)] == [2, 4, 8, 16, 30, 30, 30]
+
+
+@pytest.mark.parametrize(
+    ("spec", "server"),
+    [
+        ("cloud", CLOUD),
+        ("0.peerjs.com", CLOUD),
+        ("host", SignalServer("host", 443, True)),
+        ("host:9000", SignalServer("host", 9000, False)),
+        ("host:443/x", SignalServer("host", 443, True, "/x/")),
+        ("host:9000/pooled/a/", SignalServer("host", 9000, False, "/pooled/a/")),
+        ("ws://10.0.0.2", SignalServer("10.0.0.2", 80, False)),
+        ("wss://host:9000/p", SignalServer("host", 9000, True, "/p/")),
+        ("https://host", SignalServer("host", 443, True)),
+        ("http://[fe80::1]:7000", SignalServer("fe80::1", 7000, False)),
+        ("", None),
+        ("ftp://host", None),
+        ("host:port", None),
+        ("http://[", None),
+        ("a b", None),
+    ],
+)
+def test_parse_server(spec: str, server: SignalServer | None) -> None:
+    assert parse_server(spec) == server
+
+
+def test_label_reads_back() -> None:
+    for spec in ("cloud", "host:9000/pooled", "wss://host:9000/p", "http://[fe80::1]:7000"):
+        server = parse_server(spec)
+        assert server is not None
+        assert parse_server(server.label) == server
+
+
+def test_order_of_servers() -> None:
+    own = SignalServer("10.0.0.2", 7420, False)
+    assert server_list(configured=["a", "b", "a"], own=own) == [
+        parse_server("a"),
+        parse_server("b"),
+        own,
+        CLOUD,
+    ]
+    assert server_list("x:1, ,ftp://no,x:1", ["a"], own) == [parse_server("x:1")]
+    assert server_list("ftp://no", [], own, cloud=False) == [own]
