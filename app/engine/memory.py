@@ -30,6 +30,7 @@ class Slice:
     buffer: Any
     offset: int
     size: int
+    owner: Allocator
 
     @property
     def triple(self) -> tuple[Any, int, int]:
@@ -43,6 +44,7 @@ class Allocator:
         self.gpu = gpu
         self.pledge = pledge
         self.peak = 0
+        self.freed = False
         self._buffers: list[tuple[Any, int, str]] = []
 
     @property
@@ -63,7 +65,7 @@ class Allocator:
                 f"The {purpose} would need a buffer of {_mb(size)}; this GPU allows {_mb(self.gpu.caps.binding)}.",
                 "Choose a shorter context.",
             )
-        return Slice(self._create(size, _USAGE, purpose), 0, size)
+        return Slice(self._create(size, _USAGE, purpose), 0, size, self)
 
     def staging(self, size: int) -> Any:
         """A buffer the processor can read back."""
@@ -78,6 +80,7 @@ class Allocator:
         for buffer, _, _ in self._buffers:
             buffer.destroy()
         self._buffers.clear()
+        self.freed = True
 
     def _create(self, size: int, usage: int, purpose: str) -> Any:
         self.gpu.check()
@@ -102,6 +105,7 @@ class Arena:
     """Packs many slices into few large buffers within the adapter's limits."""
 
     def __init__(self, allocator: Allocator, sizes: list[int], purpose: str) -> None:
+        self._allocator = allocator
         limit = allocator.gpu.caps.buffer // ALIGN * ALIGN
         self._chunks = [allocator.chunk(size, purpose) for size in _bins([aligned(s) for s in sizes], limit)]
         self._ends = [chunk.size for chunk in self._chunks]
@@ -114,7 +118,7 @@ class Arena:
             if self._fill[i] + need <= self._ends[i]:
                 offset = self._fill[i]
                 self._fill[i] += need
-                return Slice(chunk, offset, -(-size // 4) * 4)
+                return Slice(chunk, offset, -(-size // 4) * 4, self._allocator)
         raise AssertionError("more was taken from an arena than was announced")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.engine.device import Gpu
-from app.engine.memory import Slice
+from app.engine.memory import Allocator, Slice
 
 MAX_GRID = 65_535
 
@@ -39,6 +39,7 @@ class Program:
     dispatches: list[Dispatch]
     launches: list[tuple[Any, Any, int, int, int]] = field(default_factory=list)
     kept: list[Any] = field(default_factory=list)
+    owners: set[Allocator] = field(default_factory=set)
 
 
 def spread(count: int) -> Grid:
@@ -55,5 +56,6 @@ def compile_program(gpu: Gpu, dispatches: list[Dispatch]) -> Program:
         pipeline = gpu.pipeline(kernel.source, kernel.layout, dict(kernel.constants))
         group = gpu.bind(kernel.layout, [s.triple for s in dispatch.slices])
         program.kept += [pipeline, group]
+        program.owners.update(s.owner for s in dispatch.slices)
         program.launches.append((pipeline._internal, group._internal, *dispatch.grid))
     return program

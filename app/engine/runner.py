@@ -1,9 +1,9 @@
 """Runs programs with raw calls: one pass and one submit a step (spec: wgpu §2, §5, §6).
 
 The only file that calls the native library directly. What would abort the process there is made
-unreachable: handles come from a Program that keeps their owners alive, Finish goes through the
-checked call, a lost or closed device is refused before any raw call, and a staging buffer is mapped
-only by the Ticket that owns it.
+unreachable: handles come from a Program that keeps them alive, a program whose buffers were freed is
+refused, Finish goes through the checked call, a lost or closed device is refused before any raw call,
+and a staging buffer is mapped only by the Ticket that owns it.
 """
 
 from __future__ import annotations
@@ -107,6 +107,8 @@ class Runner:
     def submit(self, encoded: Encoded) -> Ticket:
         """Starts a recorded step; a recording is good for one submit."""
         self._gpu.check()
+        if any(owner.freed for program in encoded.programs for owner in program.owners):
+            raise GpuError("A step used memory that was given back.", "Start the model again.")
         array = ffi.new("WGPUCommandBuffer[1]", [encoded.take()])
         queue = self._gpu.device.queue._internal
         index = ffi.new("WGPUSubmissionIndex *", lib.wgpuQueueSubmitForIndex(queue, 1, array))

@@ -60,7 +60,7 @@ class GgufTokenizer:
     def size(self) -> int:
         return len(self.tokens)
 
-    @cached_property
+    @property
     def stop_ids(self) -> frozenset[int]:
         """Ids that end an answer."""
         named = (self._specials[name] for name in _STOP_NAMES if name in self._specials)

@@ -98,9 +98,7 @@ def _vectors(shape: Shape) -> list[tuple[str, int]]:
     return found
 
 
-def _add_matrix(
-    writer: gguf.GGUFWriter, shape: Shape, name: str, rows: int, columns: int, seed: int
-) -> None:
+def _add_matrix(writer: gguf.GGUFWriter, shape: Shape, name: str, rows: int, columns: int, seed: int) -> None:
     kind = next((t for end, t in shape.types.items() if name.endswith(end)), shape.matrix)
     raw = random_matrix(kind, rows, columns, seed)
     if BLOCKS[kind].values == 1:

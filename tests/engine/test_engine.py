@@ -1,5 +1,6 @@
 """Exactness of the engine on small random models it carries itself."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ def test_layer_ranges_chained_equal_the_whole_bit_for_bit(
     single.close()
     borders = [0, *cuts, 4]
     states: np.ndarray | None = None
-    for lo, hi in zip(borders, borders[1:], strict=False):
+    for lo, hi in itertools.pairwise(borders):
         part = Engine.load(gpu, file, Part(lo, hi, embed=lo == 0, head=hi == 4), OPTIONS)
         states = part.tokens(IDS[:40], 0, kind) if states is None else part.hidden(states, 0, kind)
         if hi == 4:
@@ -193,7 +194,7 @@ def test_a_load_can_be_called_off(gpu: Gpu, plain: GgufFile) -> None:
         (lambda e: e.logits(np.zeros((17, 256), np.float32)), ModelError),
     ],
 )
-def test_bad_calls_are_refused(gpu: Gpu, plain: GgufFile, call, error: type[Exception]) -> None:  # noqa: ANN001
+def test_bad_calls_are_refused(gpu: Gpu, plain: GgufFile, call, error: type[Exception]) -> None:
     engine = whole(gpu, plain)
     with pytest.raises(error):
         call(engine)

@@ -22,7 +22,12 @@ def key(name: str, kind: int, payload: bytes) -> bytes:
 
 
 def tensor(name: str, dims: list[int], code: int = 0, offset: int = 0) -> bytes:
-    return text(name) + struct.pack("<I", len(dims)) + struct.pack(f"<{len(dims)}Q", *dims) + struct.pack("<IQ", code, offset)
+    return (
+        text(name)
+        + struct.pack("<I", len(dims))
+        + struct.pack(f"<{len(dims)}Q", *dims)
+        + struct.pack("<IQ", code, offset)
+    )
 
 
 def header(

@@ -22,7 +22,7 @@ def relative(got: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(got - expected).max() / np.abs(expected).max())
 
 
-def matrix(bench: Bench, kind: TensorType, rows: int, columns: int, seed: int = 1):  # noqa: ANN201
+def matrix(bench: Bench, kind: TensorType, rows: int, columns: int, seed: int = 1):
     raw = random_matrix(kind, rows, columns, seed)
     return bench.block(kind, raw, rows, columns), dequantise(kind, raw, rows, columns).astype(np.float64)
 
@@ -201,7 +201,9 @@ def test_selection_counts_what_is_not_finite(bench: Bench) -> None:
     row[0, [3, 70, 4095]] = np.nan, np.inf, -np.inf
     selection, records = make_selection(bench, 4096, 1), bench.put(record_array([5], 3, 1))
     launches = select.best_dispatches(bench.activations(row), records, selection, 4096, 1, advance=False)
-    best = select.read_best(bench.run(launches, Activations(selection.result, select.SPACE_WORDS), 1)[0].view(np.uint32))
+    best = select.read_best(
+        bench.run(launches, Activations(selection.result, select.SPACE_WORDS), 1)[0].view(np.uint32)
+    )
     assert best.non_finite == 3
     assert best.token == int(np.argmax(np.where(np.isfinite(row[0]), row[0], -9)))
 

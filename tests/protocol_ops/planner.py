@@ -243,9 +243,7 @@ def _room(given: dict[str, Any]) -> dict[str, Any]:
     return {"host": host, "order": order, **_whole_room(given, record, metas, offers)}
 
 
-def _whole_room(
-    given: dict[str, Any], record: ModelRecord, metas: list[Meta], offers: list[Offer]
-) -> dict[str, Any]:
+def _whole_room(given: dict[str, Any], record: ModelRecord, metas: list[Meta], offers: list[Offer]) -> dict[str, Any]:
     kv = kv_word(record, given["kv"])
     experts = expert_sizes(record)
     binding = smallest_binding(metas)

@@ -1,0 +1,140 @@
+"""One file over HTTP into a ``.part`` file, resumed where it stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+
+from app.core.errors import FileError, LinkError
+from app.models.sources import ANSWER_WITHIN
+
+_CHUNK = 1 << 18
+_WINDOW = 5.0
+_TELL_EVERY = 0.1
+_STALLED = 30.0
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """How far a download is: bytes done of ``total``, bytes a second, seconds left (None while unknown)."""
+
+    done: int
+    total: int
+    speed: float
+    left: float | None
+
+
+Tell = Callable[[Transfer], None]
+
+
+class Meter:
+    """Speed over the last seconds, told at most ten times a second."""
+
+    def __init__(self, tell: Tell, done: int, total: int) -> None:
+        self._tell = tell
+        self._total = total
+        self._marks = deque([(time.monotonic(), done)])
+        self._told = 0.0
+
+    def add(self, done: int) -> None:
+        now = time.monotonic()
+        self._marks.append((now, done))
+        while now - self._marks[0][0] > _WINDOW:
+            self._marks.popleft()
+        if now - self._told >= _TELL_EVERY or done >= self._total:
+            self._told = now
+            self._tell(self._transfer(now, done))
+
+    def _transfer(self, now: float, done: int) -> Transfer:
+        start, before = self._marks[0]
+        speed = (done - before) / (now - start) if now > start else 0.0
+        return Transfer(done, self._total, speed, (self._total - done) / speed if speed > 0 else None)
+
+
+async def download(url: str, target: Path, tell: Tell) -> Path:
+    """Fetches ``url`` into ``target`` through ``target.part``; a part left by an earlier try is continued.
+
+    Raises LinkError when the source is silent for 5 s, refuses or breaks off, FileError when the disk is full.
+    """
+    part = target.with_name(target.name + ".part")
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=ANSWER_WITHIN, sock_read=_STALLED)
+    async with aiohttp.ClientSession(trust_env=True, timeout=timeout) as session:
+        try:
+            await _fetch(session, url, part, tell)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise LinkError(
+                f"The download of {target.name} broke off: {error or 'no answer'}.", "Try again."
+            ) from error
+    part.replace(target)
+    return target
+
+
+async def _fetch(session: aiohttp.ClientSession, url: str, part: Path, tell: Tell) -> None:
+    have = _size(part)
+    request = session.get(url, headers={"Range": f"bytes={have}-"} if have else {})
+    async with await asyncio.wait_for(request, ANSWER_WITHIN) as answer:
+        if answer.status == 416 and have:
+            if _total_of(answer) == have:
+                return None
+            _forget(part)
+            return await _fetch(session, url, part, tell)
+        start, total = _extent(answer, have)
+        _check_space(part, total - start)
+        await _receive(answer, part, start, total, tell)
+    return None
+
+
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
+
+
+def _forget(part: Path) -> None:
+    part.unlink()
+
+
+def _extent(answer: aiohttp.ClientResponse, have: int) -> tuple[int, int]:
+    """From which byte the answer goes on, and the size of the whole file."""
+    if answer.status == 206:
+        match = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", answer.headers.get("Content-Range", ""))
+        if match and int(match[1]) == have:
+            return have, int(match[2])
+        raise LinkError("The server sent another part of the file than was asked for.", "Try again.")
+    if answer.status != 200:
+        raise LinkError(f"The server answered {answer.status} {answer.reason}.", "Try again later.")
+    return 0, answer.content_length or 0
+
+
+def _total_of(answer: aiohttp.ClientResponse) -> int:
+    match = re.fullmatch(r"bytes \*/(\d+)", answer.headers.get("Content-Range", ""))
+    return int(match[1]) if match else -1
+
+
+def _check_space(part: Path, need: int) -> None:
+    free = shutil.disk_usage(part.parent).free
+    if need > free:
+        raise FileError(
+            f"The download needs {need / 1e9:.1f} GB, the disk has {free / 1e9:.1f} GB left.",
+            "Make room and start again; what is there is kept.",
+        )
+
+
+async def _receive(answer: aiohttp.ClientResponse, part: Path, start: int, total: int, tell: Tell) -> None:
+    meter, done = Meter(tell, start, total), start
+    with part.open("ab" if start else "wb") as stream:
+        async for chunk in answer.content.iter_chunked(_CHUNK):
+            try:
+                await asyncio.to_thread(stream.write, chunk)
+            except OSError as error:
+                raise FileError(f"{part.name} cannot be written: {error.strerror}.", "Make room.") from error
+            done += len(chunk)
+            meter.add(done)
+    if total and done != total:
+        raise LinkError(f"The download ended at {done} of {total} bytes.", "Try again.")

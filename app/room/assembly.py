@@ -1,0 +1,129 @@
+"""A whole device put together: engine, shelf, network and room, for the window and the terminal alike."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from app.core.errors import GpuError
+from app.engine.gguf import GgufFile
+from app.engine.sampling import choose
+from app.engine.tokenizer import GgufTokenizer
+from app.models.shelf import Shelf
+from app.models.table import ModelRecord, ModelTable, builtin_table
+from app.prompt.language import Language, language
+from app.room.compute import EngineCompute, GpuSummary
+from app.room.ice import IceConfig
+from app.room.invite import Invite
+from app.room.meta import OURS, Meta
+from app.room.outside import Passes, PassesInMemory, RoomPorts, RoomTransport, app_link, room_transport
+from app.room.room import Room
+from app.room.settings import RoomSettings
+from app.room.signal_servers import SignalServer, server_list
+from app.room.transport import STRIPES, Transport, TransportConfig
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Network:
+    """How this device reaches others. ``own`` gives the application's own room server once it listens."""
+
+    signal: tuple[str, ...] = ()
+    ice: IceConfig = field(default_factory=IceConfig)
+    stripes: int = STRIPES
+    cloud: bool = True
+    own: Callable[[], SignalServer | None] = lambda: None
+    link_of: Callable[[Invite], str] = app_link
+
+
+@dataclass
+class Application:
+    """A device ready to open or join rooms. ``gpu`` is None where it can only ask."""
+
+    room: Room
+    compute: EngineCompute
+    shelf: Shelf
+    gpu: GpuSummary | None
+
+    async def close(self) -> None:
+        """Leaves the room, frees the GPU and ends every thread and task."""
+        await self.room.close()
+        await self.compute.close()
+
+
+async def assemble(
+    network: Network | None = None,
+    settings: RoomSettings | None = None,
+    table: ModelTable | None = None,
+    passes: Passes | None = None,
+) -> Application:
+    """Opens and measures the GPU, which takes up to a second, and builds a room around it."""
+    network, table = network or Network(), table or builtin_table()
+    shelf = Shelf(table)
+    compute = EngineCompute(shelf)
+    gpu = await _gpu_of(compute)
+    ports = RoomPorts(
+        new_transport=lambda linked: _transport(network, linked),
+        compute=compute if gpu else None,
+        table=table,
+        open_language=lambda record: open_language(shelf, record),
+        choose=choose,
+        meta=own_meta(gpu),
+        on_disk=shelf.on_disk,
+        passes=passes or PassesInMemory(),
+        link_of=network.link_of,
+    )
+    room = Room(ports, settings)
+    room.start()
+    return Application(room, compute, shelf, gpu)
+
+
+async def open_language(shelf: Shelf, record: ModelRecord) -> Language:
+    """A model's tokenizer and chat format, from its own file."""
+    path = await shelf.provide(record.key, lambda _transfer: None)
+    return await asyncio.to_thread(lambda: _read_language(GgufFile.open(path)))
+
+
+def own_meta(gpu: GpuSummary | None) -> Meta:
+    """What this device says of itself (spec: rooms §7.2)."""
+    kind = "Mac" if platform.system() == "Darwin" else "Device"
+    if gpu is None:
+        return Meta(ua=kind, native=OURS, webgpu=False)
+    return Meta(
+        ua=kind,
+        native=OURS,
+        webgpu=True,
+        gpu=gpu.name[:80],
+        max_buf_gb=round(gpu.buffer / 2**30, 1),
+        max_bind_mb=gpu.binding >> 20,
+        gbps=gpu.gbps,
+        dspec=1,
+    )
+
+
+def _read_language(file: GgufFile) -> Language:
+    tokenizer = GgufTokenizer(file.metadata)
+    bos, eos = (_token_text(file, tokenizer, name) for name in ("bos", "eos"))
+    return language(tokenizer, tokenizer.template, bos, eos)
+
+
+def _token_text(file: GgufFile, tokenizer: GgufTokenizer, name: str) -> str:
+    token = file.metadata.get(f"tokenizer.ggml.{name}_token_id")
+    return tokenizer.tokens[token] if isinstance(token, int) and 0 <= token < tokenizer.size else ""
+
+
+def _transport(network: Network, linked: str) -> RoomTransport:
+    servers = server_list(linked, network.signal, network.own(), network.cloud)
+    return room_transport(Transport(TransportConfig(tuple(servers), network.ice, network.stripes)))
+
+
+async def _gpu_of(compute: EngineCompute) -> GpuSummary | None:
+    try:
+        return await compute.summary()
+    except GpuError as error:
+        log.warning("this device can only ask: %s", error)
+        return None

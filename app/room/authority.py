@@ -1,0 +1,65 @@
+"""Whose word counts for what (spec: rooms §6.7). Everything else is dropped without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from app.room import messages as m
+
+HOST_ONLY: frozenset[type[m.Message]] = frozenset(
+    {
+        m.Layers,
+        m.ReadyAll,
+        m.ChatReset,
+        m.Redeal,
+        m.Degraded,
+        m.RoomMap,
+        m.AnswerStart,
+        m.Token,
+        m.AnswerDone,
+        m.History,
+        m.QueueLength,
+        m.Queued,
+        m.Regenerated,
+        m.HostProgress,
+        m.Next,
+        m.VisibilityIs,
+        m.StyleIs,
+        m.Busy,
+        m.StartFailed,
+        m.Load,
+        m.Share,
+        m.Silent,
+    }
+)
+CREATOR_ONLY: frozenset[type[m.Message]] = frozenset({m.Roster, m.ModelHostIs, m.StartRefused})
+CHAIN_ONLY: frozenset[type[m.Message]] = frozenset({m.Ready, m.Linked, m.LinkLost, m.LoadShare, m.Telemetry})
+
+
+@dataclass(frozen=True)
+class Viewpoint:
+    """Who this device is and whom it follows. ``followed`` "" means the creator."""
+
+    me: str
+    creator: str
+    followed: str = ""
+    chain: Collection[str] = ()
+
+    @property
+    def hosts(self) -> bool:
+        return (self.followed or self.creator) == self.me
+
+
+def counts(message: m.Message, sender: str, view: Viewpoint) -> bool:
+    """Whether a message of this kind from this peer is listened to."""
+    kind = type(message)
+    if kind in CREATOR_ONLY:
+        return sender == view.creator and view.me != view.creator
+    if kind in HOST_ONLY:
+        return not view.hosts and sender == (view.followed or view.creator)
+    if kind in CHAIN_ONLY:
+        return view.hosts and sender in view.chain
+    if kind is m.StartRequest:
+        return view.me == view.creator or sender == view.creator
+    return True

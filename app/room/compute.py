@@ -1,0 +1,168 @@
+"""The engine behind the event loop: one thread owns the GPU, calls go in one by one (design: threads)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from app.core.errors import GpuError, ModelError, PooledError
+from app.engine.adapter import choose_adapter, copy_speed
+from app.engine.arch import read_config
+from app.engine.device import Gpu
+from app.engine.engine import Engine, Options, tuning_for
+from app.engine.gguf import GgufFile
+from app.engine.model import LoadCancelled
+from app.engine.selftest import check_kernels
+from app.engine.types import Candidates, ColumnClass, Floats
+from app.models.download import Transfer
+from app.models.shelf import Shelf
+from app.room.ports import LoadRequest, Progress
+
+log = logging.getLogger(__name__)
+
+DOWNLOAD_SHARE = 0.9
+"""How much of a loading bar the download takes where there is one."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class GpuSummary:
+    """What a device tells the room about its GPU. ``gbps`` is the measured copy speed, 0 when unknown."""
+
+    name: str
+    buffer: int
+    binding: int
+    gbps: float
+    software: bool
+
+
+class EngineCompute:
+    """``ports.Compute`` over a real engine, with its files from a shelf."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        self._gpu: Gpu | None = None
+        self._engine: Engine | None = None
+        self._checked: set[object] = set()
+
+    async def summary(self) -> GpuSummary:
+        """Opens and measures the GPU; GpuError when there is none."""
+        return await self._call(self._summary)
+
+    async def load(self, request: LoadRequest, progress: Progress) -> None:
+        path, fetched = await self._provide(request.model, progress)
+        loop, cancel = asyncio.get_running_loop(), threading.Event()
+
+        def tell(share: float) -> None:
+            loop.call_soon_threadsafe(progress, fetched + (1 - fetched) * share)
+
+        work = asyncio.ensure_future(self._call(lambda: self._load(path, request, tell, cancel)))
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            cancel.set()
+            await asyncio.wait([work])
+            if not work.cancelled() and work.exception() is None:
+                await self.unload()
+            raise
+
+    async def _provide(self, key: str, progress: Progress) -> tuple[Path, float]:
+        """The model's file, and the share of the bar its download has taken."""
+        fetched = 0.0
+
+        def tell(transfer: Transfer) -> None:
+            nonlocal fetched
+            fetched = DOWNLOAD_SHARE
+            progress(fetched * transfer.done / max(transfer.total, 1))
+
+        return await self._shelf.provide(key, tell), fetched
+
+    async def unload(self) -> None:
+        await self._call(self._unload)
+
+    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass) -> Floats:
+        return await self._call(lambda: self._loaded().tokens(ids, position, kind))
+
+    async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
+        return await self._call(lambda: self._loaded().hidden(states, position, kind))
+
+    async def candidates(self, states: Floats) -> list[Candidates]:
+        return await self._call(lambda: self._loaded().candidates(states))
+
+    async def decode(self, token: int, position: int) -> Candidates:
+        return await self._call(lambda: self._loaded().decode(token, position))
+
+    async def reset(self) -> None:
+        """Positions decide what is seen, so there is nothing to clear in a model without recurrent state."""
+
+    async def close(self) -> None:
+        """Frees the GPU and ends the thread."""
+        await self._call(self._close)
+        self._thread.shutdown(wait=True)
+
+    # -- on the engine's thread ---------------------------------------------------------------
+
+    def _summary(self) -> GpuSummary:
+        gpu = self._open()
+        info = gpu.info
+        return GpuSummary(info.name, info.buffer, info.binding, copy_speed(choose_adapter()), info.software)
+
+    def _open(self) -> Gpu:
+        if self._gpu is None or self._gpu.lost:
+            self._gpu = Gpu.open()
+            self._checked.clear()
+        return self._gpu
+
+    def _load(self, path: Path, request: LoadRequest, tell: Progress, cancel: threading.Event) -> None:
+        self._unload()
+        gpu, file = self._open(), GgufFile.open(path)
+        self._check(gpu, file, request)
+        options = Options(request.context, request.pledge, request.kv)
+        self._engine = Engine.load(gpu, file, request.part, options, tell, cancel.is_set)
+
+    def _check(self, gpu: Gpu, file: GgufFile, request: LoadRequest) -> None:
+        """The self-test, once for each family of kernels."""
+        shape = read_config(file).heads
+        kinds = frozenset(t.kind for t in file.tensors.values() if len(t.shape) == 2)
+        key = (kinds, shape, request.kv)
+        if key not in self._checked:
+            check_kernels(gpu, kinds, shape, request.kv, tuning_for(gpu))
+            self._checked.add(key)
+
+    def _unload(self) -> None:
+        if self._engine:
+            self._engine.close()
+            self._engine = None
+
+    def _close(self) -> None:
+        self._unload()
+        if self._gpu:
+            self._gpu.close()
+            self._gpu = None
+
+    def _loaded(self) -> Engine:
+        if self._engine is None:
+            raise ModelError("No model is loaded on this device.", "Start one first.")
+        return self._engine
+
+    async def _call(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: _typed(work))
+
+
+def _typed(work: Callable[[], T]) -> T:
+    """The border of the engine's thread: whatever goes wrong leaves it as one of our errors."""
+    try:
+        return work()
+    except (PooledError, LoadCancelled):
+        raise
+    except Exception as error:
+        log.exception("the engine's thread met an unexpected error")
+        raise GpuError(f"The engine failed: {error}", "Start the model again.") from error

@@ -1,0 +1,455 @@
+"""Starting a model over the room and keeping it whole: load, loss, return, re-deal (spec: rooms §13, §16)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from app.core.clock import Clock
+from app.core.errors import PooledError, RoomError
+from app.engine.types import Part
+from app.models.table import ModelRecord, ModelTable
+from app.prompt.language import Language
+from app.room import messages as m
+from app.room.chain import Chain, Hop
+from app.room.crowd import Crowd
+from app.room.events import Member, OwnLoad, RedealOffered
+from app.room.laps import LapFailed
+from app.room.memory import kv_format
+from app.room.picker import Plan, Wish, deal_order, plan
+from app.room.planner import LeftOut
+from app.room.pledges import GIB, pledge_gb, share_after_death, spare_gb
+from app.room.ports import Compute, LoadRequest
+from app.room.settings import RoomSettings
+from app.room.shortage import shortage
+from app.room.tasks import Tasks
+
+REJOIN_GRACE = 60.0
+RELINK_WAIT = 15.0
+PROGRESS_PERIOD = 0.6
+HOST = "host"
+DROPPED = 0.0
+
+
+class Stage(Enum):
+    """Where the model of a room stands."""
+
+    IDLE = "idle"
+    STARTING = "starting"
+    ONLINE = "online"
+    DEGRADED = "degraded"
+
+
+@dataclass(frozen=True)
+class StartWish:
+    """Which model somebody wants; ``context`` 0 leaves the length to the room."""
+
+    model: str
+    context: int = 0
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class DealingPorts:
+    """What dealing needs from outside."""
+
+    crowd: Crowd
+    compute: Compute
+    clock: Clock
+    table: ModelTable
+    open_language: Callable[[ModelRecord], Awaitable[Language]]
+    settings: Callable[[], RoomSettings]
+
+
+class Dealing:
+    """One model's life in a room, on the device that runs it."""
+
+    def __init__(self, ports: DealingPorts) -> None:
+        self.stage = Stage.IDLE
+        self.chain: Chain | None = None
+        self.planned: Plan | None = None
+        self.language: Language | None = None
+        self.on_online: Callable[[], None] = lambda: None
+        self.on_lost: Callable[[LapFailed], None] = lambda _error: None
+        self.on_failed: Callable[[str], None] = lambda _why: None
+        self._ports = ports
+        self._tasks = Tasks()
+        self._start: asyncio.Task[None] | None = None
+        self._wish: StartWish | None = None
+        self._loaded: LoadRequest | None = None
+        self._own_ready = False
+        self._own_progress = 0.0
+        self._lost_at = 0.0
+        self._relink_until = 0.0
+        self._told_progress_at = 0.0
+        self._ms_per_layer: dict[str, float] = {}
+        self._late: tuple[str, ...] = ()
+        self._deaths: dict[str, int] = {}
+        self._lowered: dict[str, float] = {}
+
+    # -- starting ---------------------------------------------------------------------------------------
+
+    def start(self, wish: StartWish, *, again: bool = False) -> None:
+        """Raises RoomError while another start runs, unless this one replaces it."""
+        if self.stage is Stage.STARTING and not again:
+            raise RoomError("A model is being started already.", "Wait for it, or stop it first.")
+        self._cancel()
+        if self.chain is not None:
+            self._end_chain(self.chain, another=not again)
+        self.stage, self._wish = Stage.STARTING, wish
+        if again:
+            self._ports.crowd.tell(m.Redeal(by=wish.by, model=wish.model))
+        else:
+            me = self._ports.crowd.me
+            self._ports.crowd.tell(m.StartRequest(model=wish.model, boss=me, by=wish.by, ctx=wish.context))
+        self._start = self._tasks.start(self._run(wish), "model start")
+
+    def _end_chain(self, chain: Chain, *, another: bool) -> None:
+        """An answer goes on after a re-deal, but not with another model."""
+        why = "Another model is being started." if another else "The layers are dealt again."
+        error = LapFailed(why, repairable=not another)
+        chain.end(error)
+        self.on_lost(error)
+
+    def redeal(self, by: str) -> None:
+        """Deals the running model again over who is here."""
+        if self._wish is not None and self.stage is not Stage.IDLE:
+            self.start(replace(self._wish, by=by), again=True)
+
+    def give_up(self, why: str) -> None:
+        """Ends a start, or the model that runs; everybody frees what was loaded."""
+        if self.stage is not Stage.IDLE:
+            self._cancel()
+            self._tasks.start(self._fail(why), "model stop")
+
+    def _cancel(self) -> None:
+        if self._start is not None and self._start is not asyncio.current_task():
+            self._start.cancel()
+        self._start = None
+
+    async def _run(self, wish: StartWish) -> None:
+        try:
+            await self._deal(wish)
+        except PooledError as error:
+            await self._fail(str(error))
+
+    async def _fail(self, why: str) -> None:
+        self.stage, self.chain, self.planned = Stage.IDLE, None, None
+        self._own_ready, self._loaded = False, None
+        self._ports.crowd.tell(m.StartFailed(why=why))
+        self.on_failed(why)
+        with contextlib.suppress(PooledError):
+            await self._ports.compute.unload()
+
+    async def _deal(self, wish: StartWish) -> None:
+        record = self._ports.table.get(wish.model)
+        planned = self._plan(record, wish)
+        self.language = await self._ports.open_language(record)
+        self.planned, self._own_ready, self._own_progress = planned, False, 0.0
+        self.chain = Chain(self._ports.compute, record.hidden, self._hops(planned), self._ports.clock)
+        self._neighbours()
+        for hop in self.chain.hops:
+            self._ports.crowd.send(hop.id, hop.load)
+        self._late = ()
+        self._ports.crowd.tell(self._layers(planned))
+        await self._load_own(planned)
+        self._own_ready = True
+        self._check()
+
+    def _plan(self, record: ModelRecord, wish: StartWish) -> Plan:
+        crowd = self._ports.crowd
+        members = self._trusted(deal_order(crowd.members, crowd.me))
+        measured = tuple(self._ms_per_layer.items())
+        planned = plan(record, members, Wish(wish.context, self._ports.settings().split, measured))
+        if not planned.deal.fits:
+            raise RoomError(_too_small(planned), "Lend more memory, or bring another device.")
+        return planned
+
+    def _trusted(self, members: tuple[Member, ...]) -> tuple[Member, ...]:
+        """Members that count, with the shares that were lowered after a death while loading."""
+        shares = self._lowered
+        return tuple(
+            replace(member, meta=replace(member.meta, contrib_gb=shares.get(member.name, pledge_gb(member.meta))))
+            for member in members
+            if shares.get(member.name) != DROPPED
+        )
+
+    def died_loading(self, member: Member) -> None:
+        """A device whose process ended while it loaded its share is dealt less next time, or nothing."""
+        planned = self.planned
+        at = next((i for i, m in enumerate(planned.members) if m.name == member.name), None) if planned else None
+        if planned is None or at is None or at not in planned.deal.used:
+            return
+        deaths = self._deaths[member.name] = self._deaths.get(member.name, 0) + 1
+        layers = planned.deal.assigned[planned.deal.used.index(at)]
+        layer_gb = planned.need.layer_bytes / GIB
+        share = share_after_death(layers, layer_gb, pledge_gb(planned.members[at].meta), deaths)
+        self._lowered[member.name] = DROPPED if share is None else share
+        why = "Its program ended while it loaded its layers; it gets fewer."
+        self._ports.crowd.send(member.id, m.Share(gb=share or 0.0, drop=share is None, why=why))
+        if self.stage is Stage.DEGRADED:
+            self.redeal("")
+
+    def _hops(self, planned: Plan) -> list[Hop]:
+        return [
+            Hop(member.name, member.id, member.meta, load, self._ports.crowd.link(member.id))
+            for member, load in _loads(planned, self._ports.crowd.me)
+        ]
+
+    def _neighbours(self) -> None:
+        """Every device's load names who sends to it and to whom it sends, by current ids."""
+        hops = self.chain.hops if self.chain else ()
+        ids = [self._ports.crowd.me, *(hop.id for hop in hops), HOST]
+        for i, hop in enumerate(hops):
+            hop.load = m.Load(
+                model=hop.load.model,
+                range=hop.load.range,
+                ctx=hop.load.ctx,
+                kv=hop.load.kv,
+                host=self._ports.crowd.me,
+                prev=ids[i],
+                next=ids[i + 2],
+            )
+
+    async def _load_own(self, planned: Plan) -> None:
+        """An unchanged share stays on the GPU and only forgets its state."""
+        request = _own_request(planned)
+        if request == self._loaded:
+            await self._ports.compute.reset()
+            return
+        self._loaded = None
+        await self._ports.compute.load(request, self._own_share)
+        self._loaded = request
+
+    def _own_share(self, share: float) -> None:
+        self._own_progress = share
+        if self.planned is not None:
+            total = self.planned.deal.held[0]
+            self._ports.crowd.happened(OwnLoad("loading", int(share * total), total))
+
+    def _check(self) -> None:
+        """Online once the own share is in and every device of the chain is ready and linked."""
+        if self.stage not in {Stage.STARTING, Stage.DEGRADED} or not self._own_ready:
+            return
+        if self.chain is None or self.planned is None or not self.chain.whole:
+            return
+        self.stage = Stage.ONLINE
+        self._ports.crowd.tell(self._ready_all(self.planned))
+        self.on_online()
+
+    def _ready_all(self, planned: Plan) -> m.ReadyAll:
+        context = planned.context
+        return m.ReadyAll(
+            model=planned.record.key,
+            label=planned.record.label,
+            ctx=context.positions,
+            ctxWant=context.wanted if context.fell_back else 0,
+        )
+
+    # -- what devices of the chain say ------------------------------------------------------------------
+
+    @property
+    def chain_ids(self) -> frozenset[str]:
+        return frozenset(hop.id for hop in self.chain.hops) if self.chain else frozenset()
+
+    def said(self, id: str, message: m.Message) -> None:
+        """A message of a device of the chain."""
+        hop = self.chain.find(id) if self.chain else None
+        if hop is None:
+            return
+        match message:
+            case m.Ready():
+                hop.ready, hop.progress = True, 1.0
+                self._check()
+            case m.LoadShare():
+                hop.progress = min(max(message.pct / 100, 0.0), 1.0)
+            case m.Telemetry():
+                hop.timings = message.k
+            case m.Linked():
+                self._linked(hop, ok=message.ok)
+            case m.LinkLost() if not message.up:
+                self._link_lost(hop)
+            case m.DeviceError():
+                self._complained(hop, message)
+            case _:
+                pass
+
+    def _linked(self, hop: Hop, *, ok: bool) -> None:
+        hop.relinking = hop.relinking and not ok
+        self._check()
+
+    def _link_lost(self, hop: Hop) -> None:
+        """Two devices that are both here lost each other: they are told to connect afresh."""
+        if self.chain is None or self.stage is not Stage.ONLINE or not self.chain.whole:
+            return
+        self._degrade(f"{hop.name} lost its connection to the next device.", final=False)
+        self._relink(hop)
+
+    def _degrade(self, why: str, *, final: bool) -> None:
+        self.stage = Stage.DEGRADED
+        self._lost_at = self._ports.clock.now() - (REJOIN_GRACE if final else 0.0)
+        self._broken(LapFailed(why))
+        self._ports.crowd.tell(m.Degraded(why=why))
+        self.on_lost(LapFailed(why))
+
+    def _complained(self, hop: Hop, error: m.DeviceError) -> None:
+        if error.load and self.stage is Stage.STARTING:
+            self.give_up(f"{hop.name} could not load its layers: {error.message}")
+        elif error.load:
+            self.device_gone(hop.id, f"{hop.name} lost its layers")
+        else:
+            self._broken(LapFailed(f"{hop.name}: {error.message}"))
+
+    def _broken(self, error: LapFailed) -> None:
+        if self.chain is not None:
+            self.chain.laps.fail_all(error)
+
+    # -- devices that go and come -----------------------------------------------------------------------
+
+    def device_gone(self, id: str, why: str = "", *, final: bool = False) -> None:
+        """A device left, or its link died. ``final``: it will not be back."""
+        hop = self.chain.find(id) if self.chain else None
+        if hop is None or self.stage is Stage.IDLE:
+            return
+        hop.link, hop.ready = None, False
+        if self.stage is Stage.STARTING:
+            self.redeal("")
+            return
+        for other in self.chain.hops if self.chain else ():
+            other.relinking = False
+        lo, hi = hop.load.range
+        self._degrade(why or f"{hop.name} left (layers {lo + 1}\u2013{hi}).", final=final)
+
+    def device_back(self, member: Member) -> bool:
+        """Gives a returning device its old place; False when it has none."""
+        hop = self.chain.named(member.name) if self.chain else None
+        if hop is None or hop.here or self.stage is not Stage.DEGRADED or self.chain is None:
+            return False
+        hop.id, hop.meta, hop.link = member.id, member.meta, self._ports.crowd.link(member.id)
+        self._neighbours()
+        self._ports.crowd.send(hop.id, hop.load)
+        at = self.chain.hops.index(hop)
+        if at > 0:
+            self._relink(self.chain.hops[at - 1])
+        if at + 1 < len(self.chain.hops):
+            after = self.chain.hops[at + 1]
+            self._ports.crowd.send(after.id, m.Next(next=after.load.next, prev=hop.id))
+        return True
+
+    def _relink(self, before: Hop) -> None:
+        before.relinking = True
+        self._relink_until = self._ports.clock.now() + RELINK_WAIT
+        self._ports.crowd.send(before.id, m.Next(next=before.load.next, relink=True, prev=before.load.prev))
+
+    def greet(self, member: Member) -> None:
+        """What a newcomer must know of the model."""
+        if self.planned is None or self.device_back(member):
+            return
+        crowd = self._ports.crowd
+        self._came_late(member, self.planned)
+        if self.stage is Stage.ONLINE:
+            crowd.send(member.id, self._ready_all(self.planned))
+
+    def _came_late(self, member: Member, planned: Plan) -> None:
+        dealt_in = any(known.name == member.name for known in planned.members)
+        if member.meta.webgpu and not dealt_in:
+            self._late = (*self._late, member.name)
+            self._ports.crowd.tell(self._layers(planned))
+            self._ports.crowd.happened(RedealOffered(f"{member.name} could take layers too."))
+        else:
+            self._ports.crowd.send(member.id, self._layers(planned))
+
+    def _layers(self, planned: Plan) -> m.Layers:
+        late = dict.fromkeys(self._late, LeftOut.LATE.value)
+        dealt = _layers(planned)
+        return m.Layers(by=dealt.by, held=dealt.held, out={**dealt.out, **late})
+
+    # -- time -------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        now = self._ports.clock.now()
+        if self.chain is not None:
+            self.chain.laps.tick()
+        if self.stage is Stage.STARTING and now - self._told_progress_at >= PROGRESS_PERIOD:
+            self._told_progress_at = now
+            self._ports.crowd.tell(m.HostProgress(all=self._progress(), at=now))
+        if self.stage is Stage.DEGRADED:
+            self._wait_or_deal(now)
+
+    def _progress(self) -> dict[str, float]:
+        if self.planned is None or self.chain is None:
+            return {}
+        own = self.planned.members[0].name
+        shares = {own: self._own_progress, **{hop.name: hop.progress for hop in self.chain.hops}}
+        return {name: float(int(share * 100)) for name, share in shares.items()}
+
+    def _wait_or_deal(self, now: float) -> None:
+        relinking = any(hop.relinking for hop in self.chain.hops) if self.chain else False
+        too_late = relinking and now > self._relink_until
+        given_up = self._ports.settings().auto_redeal and now - self._lost_at >= REJOIN_GRACE
+        if too_late or given_up:
+            self.redeal("")
+
+    def learn_speed(self, own_ms: float) -> None:
+        """After an answer: milliseconds a layer of every device, half old, half new."""
+        if self.planned is None or self.chain is None:
+            return
+        own = self.planned.members[0].name
+        measured = {own: own_ms / self.planned.deal.assigned[0]}
+        for hop in self.chain.hops:
+            measured[hop.name] = hop.timings.one / hop.layers
+        for name, ms in measured.items():
+            if ms > 0:
+                self._ms_per_layer[name] = (self._ms_per_layer.get(name, ms) + ms) / 2
+
+    async def close(self) -> None:
+        self._cancel()
+        await self._tasks.close()
+        with contextlib.suppress(PooledError):
+            await self._ports.compute.unload()
+
+
+def _own_request(planned: Plan) -> LoadRequest:
+    lo, hi = planned.deal.ranges[0]
+    pledge = int(pledge_gb(planned.members[0].meta) * GIB)
+    part = Part(lo, hi, embed=True, head=True)
+    return LoadRequest(planned.record.key, part, planned.context.positions, kv_format(planned.record), pledge)
+
+
+def _loads(planned: Plan, me: str) -> list[tuple[Member, m.Load]]:
+    """The members after the model host and what each is told to load; neighbours come later."""
+    pairs = list(zip(planned.deal.used, planned.deal.ranges, strict=True))[1:]
+    return [
+        (
+            planned.members[i],
+            m.Load(
+                model=planned.record.key,
+                range=bounds,
+                ctx=planned.context.positions,
+                kv=planned.kv,
+                host=me,
+            ),
+        )
+        for i, bounds in pairs
+    ]
+
+
+def _layers(planned: Plan) -> m.Layers:
+    names = [member.name for member in planned.members]
+    rows = list(zip(planned.deal.used, planned.deal.ranges, planned.deal.held, strict=True))
+    return m.Layers(
+        by={names[i]: m.layer_words(*bounds) for i, bounds, _ in rows},
+        held={names[i]: round(held / GIB, 2) for i, _, held in rows},
+        out={names[i]: reason.value for i, reason in planned.deal.out.items()},
+    )
+
+
+def _too_small(planned: Plan) -> str:
+    spare = [spare_gb(member.meta) for member in planned.members]
+    lack = shortage(planned.fit.raises, planned.fit.short, spare)
+    names = " or ".join(planned.members[i].name for i in lack.helpers)
+    helped = f" {names} could lend it." if names else ""
+    return f"The room is {lack.gb:g} GB short for {planned.record.label}.{helped}"

@@ -1,0 +1,74 @@
+"""Bytes a model takes on the devices that share it (spec: rooms §12.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.engine.types import KvFormat
+from app.models.table import ModelRecord
+
+Q8_BLOCK = 32
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a whole model takes: ``layer_bytes`` a layer with its KV, ``host_bytes`` once on the model host.
+
+    ``reserve`` is scratch and state every device that holds layers keeps inside its pledge.
+    """
+
+    layers: int
+    layer_bytes: float
+    host_bytes: int
+    reserve: int = 0
+
+    @property
+    def total(self) -> float:
+        return self.layers * self.layer_bytes + self.host_bytes
+
+
+def kv_word(record: ModelRecord, asked: str | None) -> str:
+    """How a room says it keeps keys and values; only hybrids have the int8 form."""
+    return "q8" if asked == "q8" and record.hybrid else "f16"
+
+
+def kv_format(record: ModelRecord) -> KvFormat:
+    """What the engine keeps for it: the dense family's word "f16" has always meant float32 rows."""
+    return KvFormat.F16 if record.hybrid else KvFormat.F32
+
+
+def kv_layer_position(record: ModelRecord, kv: str) -> float:
+    """KV bytes of one position, averaged over all layers."""
+    per = record.kv_heads * record.head_dim
+    if not record.hybrid:
+        return 2 * per * 4
+    one = per + per / Q8_BLOCK * 4 if kv == "q8" else 2 * per
+    return one * 2 / record.attention_interval
+
+
+def kv_buffer_position(record: ModelRecord, kv: str) -> int:
+    """Bytes of one position in the largest single KV buffer of an attention layer."""
+    per = record.kv_heads * record.head_dim
+    if not record.hybrid:
+        return per * 4
+    return per if kv == "q8" else 2 * per
+
+
+def layer_bytes(record: ModelRecord, context: int, kv: str) -> float:
+    return record.layer_bytes + context * kv_layer_position(record, kv)
+
+
+def host_bytes(record: ModelRecord) -> int:
+    """Embedding, head and draft block; a draft block brings a second copy of the embedding."""
+    drafts = record.draft_bytes + record.embed_bytes if record.draft_bytes else 0
+    return record.embed_bytes + (record.output_bytes or record.embed_bytes) + drafts
+
+
+def need(record: ModelRecord, context: int, kv: str, *, reserved: bool = True) -> Need:
+    """``reserved`` False leaves the scratch out, as the published accounting does."""
+    return Need(
+        layers=record.layers,
+        layer_bytes=layer_bytes(record, context, kv),
+        host_bytes=host_bytes(record),
+        reserve=record.scratch_bytes if reserved else 0,
+    )

@@ -1,0 +1,128 @@
+"""What a device says about itself (spec: rooms §7.2), read with tolerance because peers write it freely."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+GPU_TEXT = 80
+OURS = "pooled-desktop"
+"""What this application calls itself in ``native``."""
+PHONES = frozenset({"iPhone", "Android"})
+
+
+@dataclass(frozen=True)
+class Meta:
+    """A device's claims. Sizes in GB are GiB; 0 and "" mean not said."""
+
+    ua: str = ""
+    webgpu: bool = False
+    webgpu_said: bool = False
+    gpu: str = ""
+    max_buf_gb: float = 0.0
+    max_bind_mb: int = 0
+    contrib_gb: float = 0.0
+    pledge_max: float = 0.0
+    phone: bool = False
+    gbps: float = 0.0
+    native: str = ""
+    offload: bool = False
+    ram_gb: float = 0.0
+    dspec: float = 0.0
+    wake: bool = False
+    api: int = 0
+    context: int = 0
+    client: str = ""
+    fixed_host: bool = False
+    model: str = ""
+
+    @property
+    def is_phone(self) -> bool:
+        return self.phone or self.ua in PHONES
+
+    @property
+    def is_api(self) -> bool:
+        return self.api > 0
+
+
+def number(value: object) -> float:
+    """A finite number from a number, a truth value or its text; 0 for anything else."""
+    if isinstance(value, str):
+        value = _parsed(value)
+    if not isinstance(value, (bool, int, float)):
+        return 0.0
+    return float(value) if abs(value) < 2**53 and math.isfinite(value) else 0.0
+
+
+def _parsed(text: str) -> float | None:
+    try:
+        return float(text[:40])
+    except ValueError:
+        return None
+
+
+def _text(value: object, longest: int = 40) -> str:
+    return value[:longest] if isinstance(value, str) else ""
+
+
+def read_meta(value: object) -> Meta:
+    """Never fails: members that make no sense count as not said."""
+    raw: Mapping[object, object] = value if isinstance(value, Mapping) else {}
+    return Meta(
+        ua=_text(raw.get("ua")),
+        webgpu=bool(raw.get("webgpu")),
+        webgpu_said=raw.get("webgpu") is not None,
+        gpu=_text(raw.get("gpu"), GPU_TEXT),
+        max_buf_gb=number(raw.get("maxBufGB")),
+        max_bind_mb=int(number(raw.get("maxBindMB"))),
+        contrib_gb=number(raw.get("contribGB")),
+        pledge_max=number(raw.get("pledgeMax")),
+        phone=bool(raw.get("phone")),
+        gbps=number(raw.get("gbps")),
+        native=_text(raw.get("native")),
+        offload=bool(raw.get("offload")),
+        ram_gb=number(raw.get("ramGB")),
+        dspec=number(raw.get("dspec")),
+        wake=bool(raw.get("wake")),
+        api=int(number(raw.get("api"))),
+        context=int(number(raw.get("ctx"))),
+        client=_text(raw.get("client")),
+        fixed_host=bool(raw.get("fixedHost")),
+        model=_text(raw.get("model"), 80),
+    )
+
+
+def meta_map(meta: Meta) -> dict[str, object]:
+    """The wire form; what was not said is left out."""
+    said: dict[str, object] = {
+        "ua": meta.ua,
+        "gpu": meta.gpu,
+        "maxBufGB": meta.max_buf_gb,
+        "maxBindMB": meta.max_bind_mb,
+        "contribGB": meta.contrib_gb,
+        "pledgeMax": meta.pledge_max,
+        "gbps": meta.gbps,
+        "native": meta.native,
+        "offload": int(meta.offload),
+        "ramGB": meta.ram_gb,
+        "dspec": meta.dspec,
+        "wake": int(meta.wake),
+        "api": meta.api,
+        "ctx": meta.context,
+        "client": meta.client,
+        "fixedHost": int(meta.fixed_host),
+        "model": meta.model,
+    }
+    kept = {name: value for name, value in said.items() if value}
+    return {**kept, "webgpu": meta.webgpu, "phone": meta.phone}
+
+
+def without_host_marks(meta: Meta) -> Meta:
+    """A member's meta as others keep it: only the creator may fix the model host."""
+    return replace(meta, fixed_host=False)
+
+
+def reduced_api(meta: Meta) -> Meta:
+    """All that is kept of an API client's claims."""
+    return Meta(ua="API", webgpu_said=True, api=meta.api, client=meta.client)

@@ -1,0 +1,104 @@
+"""What a room needs of the world around it, as protocols and plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+from app.core.clock import Clock, SystemClock
+from app.models.table import ModelRecord, ModelTable
+from app.prompt.language import Language
+from app.room.admission import Waiting
+from app.room.gate import Credentials, Gate
+from app.room.generate import Choose
+from app.room.invite import Invite
+from app.room.meta import Meta
+from app.room.ports import Compute, Link, Message
+from app.room.transport import Transport, TransportState
+
+
+class Admitted(Protocol):
+    """Let in; ``pass_text`` opens the door the next time."""
+
+    @property
+    def pass_text(self) -> str: ...
+
+
+class RoomTransport(Protocol):
+    """The part of ``transport.Transport`` that a room uses."""
+
+    me: str
+    on_waiting: Callable[[Waiting], None]
+    on_withdrawn: Callable[[str], None]
+    on_gate: Callable[[Gate], None]
+    on_link: Callable[[Link, Message], None]
+    on_state: Callable[[TransportState], None]
+
+    async def open_room(self, code: str, gate: Gate, hello: Message) -> None: ...
+
+    async def join(self, code: str, credentials: Credentials, hello: Message) -> Admitted:
+        """Waits until this device is let in; the link comes by ``on_link`` before."""
+        ...
+
+    async def dial(self, peer_id: str, fresh: bool = False) -> Link: ...
+
+    def allow(self, peer_id: str) -> None: ...
+
+    def deny(self, peer_id: str) -> None: ...
+
+    def set_ask(self, ask: bool) -> None: ...
+
+    def set_hello(self, hello: Message) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Passes(Protocol):
+    """Passes of rooms this device was in, by code; kept with the secrets."""
+
+    def get(self, code: str) -> str: ...
+
+    def put(self, code: str, text: str) -> None: ...
+
+
+@dataclass
+class PassesInMemory:
+    """Passes that last as long as the program."""
+
+    kept: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    def get(self, code: str) -> str:
+        return self.kept.get(code, "")
+
+    def put(self, code: str, text: str) -> None:
+        self.kept[code] = text
+
+
+def app_link(invite: Invite) -> str:
+    return invite.app_link()
+
+
+@dataclass(frozen=True)
+class RoomPorts:
+    """``new_transport`` is given the room server an invite names, "" for the usual ones.
+
+    ``compute`` None: this device only asks. ``meta`` says what the device is; the pledge is filled in.
+    """
+
+    new_transport: Callable[[str], RoomTransport]
+    compute: Compute | None
+    table: ModelTable
+    open_language: Callable[[ModelRecord], Awaitable[Language]]
+    choose: Choose
+    meta: Meta
+    clock: Clock = field(default_factory=SystemClock)
+    on_disk: Callable[[], Collection[str]] = tuple
+    passes: Passes = field(default_factory=PassesInMemory)
+    link_of: Callable[[Invite], str] = app_link
+
+
+def room_transport(transport: Transport) -> RoomTransport:
+    """The network as a room uses it. The cast is sound: rooms treat every link as the ``Link`` it is, but a
+    settable callback's parameter type cannot say so."""
+    return cast(RoomTransport, transport)

@@ -1,0 +1,164 @@
+"""One device in one room: takes a person's intents, publishes what the screen shows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from app.core.errors import PooledError
+from app.room import events as ev
+from app.room import intents as it
+from app.room.intents import Intent
+from app.room.outside import RoomPorts
+from app.room.picker import Screen, Wish, model_rows
+from app.room.reducer import reduce
+from app.room.seat import CreatorSeat, MemberSeat, Seat, SeatPorts
+from app.room.settings import RoomSettings
+from app.room.state import RoomState
+from app.room.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+TICK = 0.1
+TYPING_SHOWN = 3.5
+TYPING_PERIOD = 2.0
+AFFECT_ROWS = (ev.RosterChanged, ev.ModelChosen, ev.ContextChosen, ev.SettingsChanged, ev.StartFailed)
+
+Subscriber = Callable[[RoomState], None]
+
+
+class Room:
+    """The facade for window, terminal and API. All calls are made on the event loop's thread.
+
+    ``start`` runs the room's clock; a test calls ``tick`` itself instead.
+    """
+
+    def __init__(self, ports: RoomPorts, settings: RoomSettings | None = None) -> None:
+        self._settings = settings or RoomSettings()
+        self.state = RoomState(settings=self._settings)
+        self._ports = ports
+        self._subscribers: list[Subscriber] = []
+        self._tasks = Tasks()
+        self._seat: Seat | None = None
+        self._members: tuple[ev.Member, ...] = ()
+        self._notices_until: dict[int, float] = {}
+        self._entering: asyncio.Task[None] | None = None
+        self._typing_until = 0.0
+        self._typed_at = float("-inf")
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Called with every new state; returns the function that ends it."""
+        self._subscribers.append(subscriber)
+        return lambda: self._subscribers.remove(subscriber)
+
+    def start(self) -> None:
+        self._tasks.start(self._beat(), "room clock")
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            self.tick()
+
+    def tick(self) -> None:
+        if self._seat is not None:
+            self._seat.tick()
+        now = self._ports.clock.now()
+        for id, until in list(self._notices_until.items()):
+            if until <= now:
+                self.emit(ev.NoticeClosed(id))
+        if self.state.typing and self._typing_until <= now:
+            self.emit(ev.SomebodyTypes(""))
+
+    def emit(self, event: ev.Event) -> None:
+        """Shows what happened."""
+        if isinstance(event, ev.RosterChanged):
+            self._members = event.members
+        if isinstance(event, ev.SomebodyTypes):
+            self._typing_until = self._ports.clock.now() + TYPING_SHOWN
+        changed = reduce(self.state, event)
+        if isinstance(event, AFFECT_ROWS):
+            changed = reduce(changed, ev.RowsChanged(self._rows(changed)))
+        if changed != self.state:
+            self._publish(changed)
+
+    def _publish(self, state: RoomState) -> None:
+        now = self._ports.clock.now()
+        known = self._notices_until
+        self._notices_until = {n.id: known.get(n.id, now + n.seconds) for n in state.notices}
+        self.state = state
+        for subscriber in list(self._subscribers):
+            subscriber(state)
+
+    def _rows(self, state: RoomState) -> tuple[ev.ModelRow, ...]:
+        screen = Screen(state.me, self._ports.on_disk(), state.chosen, state.context)
+        wish = Wish(split=state.settings.split)
+        return model_rows(self._ports.table, self._members, state.creator, wish, screen)
+
+    def handle(self, intent: Intent) -> None:
+        """Never raises: what goes wrong becomes part of the state."""
+        match intent:
+            case it.OpenRoom() | it.JoinRoom():
+                self._stop_entering()
+                self._entering = self._tasks.start(self._enter(intent), "enter room")
+            case it.Leave() | it.BackToStart():
+                self._stop_entering()
+                self._tasks.start(self._leave(), "leave room")
+            case it.DismissNotice():
+                self.emit(ev.NoticeClosed(intent.id))
+            case it.ChooseModel():
+                self.emit(ev.ModelChosen(intent.key))
+            case it.ChooseContext():
+                self.emit(ev.ContextChosen(intent.positions))
+            case _:
+                self._hand_on(intent)
+
+    def _hand_on(self, intent: Intent) -> None:
+        """What the place in the room decides about."""
+        if isinstance(intent, it.ChangeSettings):
+            self._settings = intent.settings
+        if isinstance(intent, it.Typing) and not self._may_tell_typing():
+            return
+        if self._seat is not None:
+            self._seat.handle(intent, self.state)
+        elif isinstance(intent, it.ChangeSettings):
+            self.emit(ev.SettingsChanged(intent.settings))
+
+    def _may_tell_typing(self) -> bool:
+        now = self._ports.clock.now()
+        if now - self._typed_at < TYPING_PERIOD:
+            return False
+        self._typed_at = now
+        return True
+
+    def _stop_entering(self) -> None:
+        if self._entering is not None:
+            self._entering.cancel()
+            self._entering = None
+
+    async def _enter(self, intent: it.OpenRoom | it.JoinRoom) -> None:
+        await self._leave_seat()
+        ports = SeatPorts(self._ports, self.emit, self._settings)
+        seat = CreatorSeat(ports, intent) if isinstance(intent, it.OpenRoom) else MemberSeat(ports, intent)
+        self._seat = seat
+        try:
+            await seat.enter()
+        except PooledError as error:
+            await self._leave_seat()
+            self.emit(ev.Failed(error.what, error.remedy))
+
+    async def _leave(self) -> None:
+        await self._leave_seat()
+        self.emit(ev.LeftRoom())
+
+    async def _leave_seat(self) -> None:
+        seat, self._seat = self._seat, None
+        if seat is not None:
+            self._members = ()
+            await seat.close()
+
+    async def close(self) -> None:
+        """Leaves the room and ends everything."""
+        self._stop_entering()
+        await self._leave_seat()
+        await self._tasks.close()

@@ -1,0 +1,164 @@
+"""What a model host's message means on a screen, the model host's own screen included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.prompt.chat import Length, Persona, Style, Wording
+from app.room import events as ev
+from app.room import messages as m
+from app.room.conversation import split_thinking
+from app.room.names import clean_name
+from app.room.planner import LeftOut
+from app.room.settings import RoomSettings, Visibility
+from app.room.state import Exchange, NoticeKind
+
+
+@dataclass(frozen=True)
+class View:
+    """Whose screen it is, and what it already knows."""
+
+    model_host: str
+    settings: RoomSettings
+    label: Callable[[str], str]
+    """A model's label by key."""
+
+
+def to_events(message: m.Message, view: View) -> tuple[ev.Event, ...]:
+    """The events of one message; none for a message that changes no screen."""
+    match message:
+        case m.StartRequest():
+            return (_begun(message.model, message.by, view, again=False),)
+        case m.Redeal():
+            return (_begun(message.model, message.by, view, again=True),)
+        case m.Layers():
+            return (_dealt(message),)
+        case m.HostProgress():
+            return _progress(message.all)
+        case m.ReadyAll():
+            label = message.label or view.label(message.model)
+            return (ev.WentOnline(message.model, label, message.ctx, message.ctxWant),)
+        case m.StartFailed():
+            return (ev.StartFailed(message.why),)
+        case m.Degraded():
+            return (ev.Degraded(message.why),)
+        case m.Silent():
+            return (ev.WentSilent(message.id, message.hold) if message.silent else ev.CameBack(message.id),)
+        case m.RoomMap():
+            return (_measured(message),)
+        case _:
+            return _chat_events(message, view)
+
+
+def _chat_events(message: m.Message, view: View) -> tuple[ev.Event, ...]:
+    match message:
+        case m.AnswerStart():
+            return (_answer_began(message),)
+        case m.Token():
+            return (ev.AnswerText(message.text),)
+        case m.AnswerDone():
+            use = message.ctx
+            return (ev.AnswerEnded(message.stats, use.used, use.max, message.failed, message.capped),)
+        case m.QueueLength():
+            return (ev.QueueChanged(message.n),)
+        case m.Queued():
+            return (ev.OwnPlace(message.pos),)
+        case m.Busy() | m.StartRefused() | m.Share():
+            return (ev.Noticed(message.why, kind=NoticeKind.BAD),)
+        case m.Regenerated():
+            return (ev.LastReplaced(),)
+        case m.ChatReset():
+            return (ev.ChatCleared(message.by),)
+        case m.History():
+            return (ev.HistoryCame(tuple(_exchange(i, item) for i, item in enumerate(message.items))),)
+        case m.Typing():
+            return (ev.SomebodyTypes(message.name),)
+        case m.VisibilityIs() | m.StyleIs():
+            return (ev.SettingsChanged(_settings(message, view.settings)),)
+        case _:
+            return ()
+
+
+def _begun(model: str, by: str, view: View, *, again: bool) -> ev.StartBegan:
+    return ev.StartBegan(model, view.label(model), by, view.model_host, again)
+
+
+def _progress(percents: dict[str, float]) -> tuple[ev.Event, ...]:
+    done = (ev.DeviceReady(name) for name, percent in percents.items() if percent >= 100)
+    return (ev.LoadProgress({name: percent / 100 for name, percent in percents.items()}), *done)
+
+
+def _dealt(message: m.Layers) -> ev.Dealt:
+    read = {name: m.read_layer_words(words) for name, words in message.by.items()}
+    ranges = {name: (bounds[0] + 1, bounds[1]) for name, bounds in read.items() if bounds}
+    return ev.Dealt(ranges, message.held, _out(message.out))
+
+
+def _out(out: dict[str, str]) -> dict[str, LeftOut]:
+    known = {reason.value: reason for reason in LeftOut}
+    return {name: known[reason] for name, reason in out.items() if reason in known}
+
+
+def _answer_began(message: m.AnswerStart) -> ev.AnswerBegan:
+    asker = clean_name(message.name, message.asker)
+    return ev.AnswerBegan(message.mid, message.asker, asker, message.text, message.cont, message.hidden)
+
+
+def _exchange(i: int, item: m.HistoryItem) -> Exchange:
+    name = clean_name(item.name, "someone")
+    thought = split_thinking(item.reply)
+    return Exchange(
+        id=item.mid or f"history-{i}",
+        asker_id="",
+        asker=name,
+        question=item.text,
+        answer=thought.answer,
+        thinking=thought.thinking,
+        raw=item.reply,
+        stats=item.stats,
+    )
+
+
+def _measured(message: m.RoomMap) -> ev.Measured:
+    st = message.st
+    ms = {node.name: node.ms for node in message.nodes if node.ms > 0}
+    hop = st.net / len(message.nodes) if len(message.nodes) > 1 else 0.0
+    hops = {node.name: hop for node in message.nodes} if hop else {}
+    return ev.Measured(st.tps, st.lap, st.net, st.n, ms, hops, st.acc)
+
+
+def _settings(message: m.VisibilityIs | m.StyleIs, before: RoomSettings) -> RoomSettings:
+    """Words we do not know leave the setting as it was."""
+    if isinstance(message, m.VisibilityIs):
+        modes = {mode.value: mode for mode in Visibility}
+        return _with(before, visibility=modes.get(message.mode, before.visibility))
+    style = before.style
+    return _with(
+        before,
+        style=Style(
+            persona={p.value: p for p in Persona}.get(message.persona, style.persona),
+            wording={w.value: w for w in Wording}.get(message.sampling, style.wording),
+            length={x.value: x for x in Length}.get(message.length, style.length),
+            thinking=message.thinking,
+        ),
+    )
+
+
+def _with(before: RoomSettings, *, visibility: Visibility | None = None, style: Style | None = None) -> RoomSettings:
+    return RoomSettings(
+        before.ask_first,
+        visibility or before.visibility,
+        style or before.style,
+        before.split,
+        before.auto_redeal,
+    )
+
+
+def style_message(style: Style) -> m.StyleIs:
+    return m.StyleIs(
+        persona=style.persona.value,
+        sampling=style.wording.value,
+        thinking=style.thinking,
+        length=style.length.value,
+    )

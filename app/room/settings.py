@@ -1,0 +1,35 @@
+"""The room's settings: the creator's choices, saved with the room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from app.prompt.chat import Style
+from app.room.planner import SplitMode
+
+
+class Visibility(Enum):
+    """Who reads the chat."""
+
+    EVERYONE = "all"
+    OWNER = "host"
+    ASKER = "asker"
+
+
+@dataclass(frozen=True)
+class RoomSettings:
+    """``ask_first``: new devices wait for Allow. ``auto_redeal``: layers are dealt again by themselves."""
+
+    ask_first: bool = True
+    visibility: Visibility = Visibility.EVERYONE
+    style: Style = field(default_factory=Style)
+    split: SplitMode = SplitMode.SPEED
+    auto_redeal: bool = True
+
+
+def may_read(visibility: Visibility, *, reader: str, owner: str, asker: str) -> bool:
+    """Whether ``reader`` gets the text of an exchange; ids are peer ids. The owner always does."""
+    if reader == owner or visibility is Visibility.EVERYONE:
+        return True
+    return visibility is Visibility.ASKER and reader == asker

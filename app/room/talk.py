@@ -1,0 +1,493 @@
+"""The room's one conversation: questions in turn, answers to every screen (spec: rooms §14, §17)."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from app.core.clock import Clock
+from app.core.errors import PooledError, RoomError
+from app.models.table import ModelRecord
+from app.prompt.chat import QUESTION_CHARS, AssistantTurn, Style, Turn, UserTurn
+from app.prompt.language import Language
+from app.prompt.utf8 import Utf8Stream
+from app.room import messages as m
+from app.room.asks import AskQueue, Question
+from app.room.chain import Chain
+from app.room.conversation import fit_turns, reused_prefix
+from app.room.crowd import Crowd
+from app.room.dealing import Dealing, Stage
+from app.room.events import Member, PromptRead
+from app.room.generate import Choose, Ending, Generation, Request
+from app.room.laps import LapFailed
+from app.room.meta import OURS
+from app.room.pace import Pace
+from app.room.segments import Fed
+from app.room.settings import RoomSettings, may_read
+from app.room.tasks import Tasks
+
+MOST_TRIES = 4
+LONGEST_RECOVERY = 360.0
+HISTORY_KEPT = 50
+MAP_PERIOD = 0.8
+PIECE = 2_000
+
+REFUSALS = {
+    Stage.IDLE: "No model runs in this room yet.",
+    Stage.STARTING: "The model is still being loaded.",
+    Stage.DEGRADED: "A device left; the room waits for it or deals its layers again.",
+}
+
+
+@dataclass
+class _Answering:
+    """The answer being written: its question, what was shown, and the attempt that runs."""
+
+    question: Question
+    style: Style
+    seed: int
+    continued: bool = False
+    earlier: tuple[int, ...] = ()
+    ids: list[int] = field(default_factory=list[int])
+    text: str = ""
+    stream: Utf8Stream = field(default_factory=Utf8Stream)
+    stopping: bool = False
+    generation: Generation | None = None
+    reused: int = 0
+    dropped: int = 0
+    prompt_seconds: float = 0.0
+
+
+class Talk:
+    """Takes questions, runs one answer at a time, and keeps the conversation through losses."""
+
+    def __init__(
+        self,
+        crowd: Crowd,
+        dealing: Dealing,
+        choose: Choose,
+        clock: Clock,
+        settings: Callable[[], RoomSettings],
+    ) -> None:
+        self._crowd = crowd
+        self._dealing = dealing
+        self._choose = choose
+        self._clock = clock
+        self._settings = settings
+        self._tasks = Tasks()
+        self._turns: tuple[Turn, ...] = ()
+        self._queue = AskQueue()
+        self._now: _Answering | None = None
+        self._cached = Fed()
+        self._record = Fed()
+        self._history: list[m.HistoryItem] = []
+        self._last: Question | None = None
+        self._model = ""
+        self._waiter: asyncio.Future[None] | None = None
+        self._waiting_since = 0.0
+        self._pace = Pace()
+        self._told_map_at = 0.0
+        dealing.on_online = self._online
+        dealing.on_lost = self._lost
+        dealing.on_failed = self._stopped
+
+    @property
+    def answering(self) -> bool:
+        return self._now is not None
+
+    # -- what people do ---------------------------------------------------------------------------------
+
+    def ask(self, asker: str, name: str, text: str) -> None:
+        question = Question(asker, name, text[:QUESTION_CHARS], secrets.token_hex(6))
+        if not question.text.strip():
+            return
+        if self._dealing.stage is not Stage.ONLINE:
+            self._answer_to(asker, m.Busy(why=REFUSALS[self._dealing.stage]))
+        elif self._now is None:
+            self._begin(question)
+        else:
+            self._enqueue(question)
+
+    def _enqueue(self, question: Question) -> None:
+        try:
+            self._queue = self._queue.push(question)
+        except RoomError as error:
+            self._answer_to(question.asker, m.Busy(why=str(error)))
+            return
+        self._answer_to(question.asker, m.Queued(pos=len(self._queue)))
+        self._crowd.tell(m.QueueLength(n=len(self._queue)))
+
+    def _answer_to(self, id: str, message: m.Message) -> None:
+        if id == self._crowd.me:
+            self._crowd.show(message)
+        else:
+            self._crowd.send(id, message)
+
+    def stop(self, by: str) -> None:
+        """The asker and the model host may stop; a held or waiting answer is given up at once."""
+        now = self._now
+        if now is None or by not in {now.question.asker, self._crowd.me}:
+            return
+        now.stopping = True
+        if now.generation is not None:
+            now.generation.stopping = True
+        chain = self._dealing.chain
+        if chain is not None and chain.laps.held:
+            chain.laps.fail_all(LapFailed("Stopped.", repairable=False))
+        self._wake(LapFailed("Stopped.", repairable=False))
+
+    def continue_last(self, by: str) -> None:
+        last = self._turns[-1] if self._turns else None
+        if self._may_redo(by) and isinstance(last, AssistantTurn) and last.open and self._last:
+            self._begin(replace(self._last, mid=self._last.mid), continued=True)
+
+    def regenerate(self, by: str) -> None:
+        """Asks the last question again, in its asker's name."""
+        if not self._may_redo(by) or self._last is None:
+            return
+        question = self._last
+        self._turns = _without_last_exchange(self._turns)
+        self._history = self._history[:-1]
+        self._crowd.tell(m.Regenerated())
+        self._begin(replace(question, mid=secrets.token_hex(6)))
+
+    def _may_redo(self, by: str) -> bool:
+        asked = self._last is not None and by in {self._last.asker, self._crowd.me}
+        return asked and self._now is None and self._dealing.stage is Stage.ONLINE
+
+    def new_chat(self, id: str, by: str) -> None:
+        if self._now is not None:
+            self._answer_to(id, m.Busy(why="An answer is being written. Stop it first."))
+            return
+        self._turns, self._queue, self._history, self._last = (), AskQueue(), [], None
+        self._crowd.tell(m.ChatReset(by=by))
+
+    def member_left(self, id: str) -> None:
+        if any(question.asker == id for question in self._queue.waiting):
+            self._queue = self._queue.without(id)
+            self._crowd.tell(m.QueueLength(n=len(self._queue)))
+
+    def greet(self, member: Member, *, back: bool) -> None:
+        """A newcomer reads what was said, where everybody may. Of those that come back only our own kind
+        is told again: it knows an exchange by its id, others would show it twice."""
+        everyone = may_read(self._settings().visibility, reader=member.id, owner=self._crowd.me, asker="")
+        if everyone and (not back or member.meta.native == OURS):
+            self._tell_past(member.id)
+        if len(self._queue):
+            self._crowd.send(member.id, m.QueueLength(n=len(self._queue)))
+
+    def _tell_past(self, id: str) -> None:
+        if self._history:
+            self._crowd.send(id, m.History(items=tuple(self._history[-m.HISTORY_SENT :])))
+        now = self._now
+        if now is None:
+            return
+        earlier = self._history[-1].reply if now.continued and self._history else ""
+        self._crowd.send(id, self._opening(now.question, continued=False))
+        text = earlier + now.text
+        for start in range(0, len(text), PIECE):
+            self._crowd.send(id, m.Token(text=text[start : start + PIECE]))
+
+    # -- one answer -------------------------------------------------------------------------------------
+
+    def _begin(self, question: Question, *, continued: bool = False) -> None:
+        last = self._turns[-1] if self._turns else None
+        earlier = last.ids if continued and isinstance(last, AssistantTurn) else ()
+        self._now = _Answering(question, self._settings().style, secrets.randbits(32), continued, earlier)
+        self._last = question
+        self._pace = Pace()
+        if not continued:
+            self._turns = (*_closed(self._turns), UserTurn(question.text, question.name))
+        self._tell_exchange(self._opening(question, continued))
+        self._tasks.start(self._answer(self._now), "answer")
+
+    def _opening(self, question: Question, continued: bool) -> m.AnswerStart:
+        return m.AnswerStart(
+            name=question.name, text=question.text, asker=question.asker, cont=continued, mid=question.mid
+        )
+
+    def _tell_exchange(self, message: m.AnswerStart | m.Token | m.AnswerDone) -> None:
+        """Text to those who may read it; to the others only that there is an answer."""
+        now = self._now
+        asker = now.question.asker if now else ""
+        hidden = _hidden(message)
+        self._crowd.show(message)
+        for member in self._crowd.members:
+            if member.id == self._crowd.me:
+                continue
+            reads = may_read(self._settings().visibility, reader=member.id, owner=self._crowd.me, asker=asker)
+            told = message if reads else hidden
+            if told is not None:
+                self._crowd.send(member.id, told)
+
+    async def _answer(self, now: _Answering) -> None:
+        try:
+            ending = await self._until_done(now)
+            self._ended(now, ending)
+        except PooledError as error:
+            self._failed(now, error)
+        finally:
+            self._now = None
+        self._next()
+
+    async def _until_done(self, now: _Answering) -> Ending:
+        """Tries again after a loss, from the last word shown; nothing is shown twice."""
+        tries = 0
+        while True:
+            if now.stopping:
+                return Ending.STOPPED
+            try:
+                await self._wait_whole()
+                return await self._attempt(now)
+            except LapFailed as error:
+                if now.stopping:
+                    return Ending.STOPPED
+                tries += 1
+                if not error.repairable or tries >= MOST_TRIES:
+                    raise
+
+    async def _attempt(self, now: _Answering) -> Ending:
+        chain, language, record, context = self._running()
+        fitted = fit_turns(self._turns_so_far(now), self._renderer(language, now.style), context)
+        now.dropped = fitted.dropped
+        most = now.style.most_tokens - len(now.ids)
+        if most <= 0:
+            return Ending.CAPPED
+        generation = now.generation = Generation(
+            chain=chain,
+            request=Request(
+                ids=fitted.ids,
+                most=most,
+                sampling=replace(now.style.sampling, seed=now.seed),
+                context=context,
+                stop_ids=language.tokenizer.stop_ids,
+            ),
+            cached=self._cached,
+            record=self._record,
+            start=self._reusable(fitted.ids, hybrid=record.hybrid),
+            choose=self._choose,
+            emit=lambda token: self._emit(now, language, token),
+            clock=self._clock,
+            stopping=now.stopping,
+        )
+        return await self._run(now, generation)
+
+    async def _run(self, now: _Answering, generation: Generation) -> Ending:
+        """The caches are exact after a success; after a failure only the classes are remembered."""
+        try:
+            ending = await generation.run()
+        except PooledError:
+            self._cached = Fed()
+            self._record = _longer(self._record, generation.cached)
+            raise
+        self._cached = self._record = generation.cached
+        now.reused = max(now.reused, generation.start)
+        now.prompt_seconds += generation.prompt_seconds
+        read = len(generation.request.ids) - generation.start
+        self._crowd.happened(PromptRead(generation.start, read, generation.prompt_seconds))
+        return ending
+
+    def _running(self) -> tuple[Chain, Language, ModelRecord, int]:
+        dealing = self._dealing
+        if dealing.chain is None or dealing.language is None or dealing.planned is None:
+            raise LapFailed("No model runs in this room.", repairable=False)
+        planned = dealing.planned
+        return dealing.chain, dealing.language, planned.record, planned.context.positions
+
+    def _turns_so_far(self, now: _Answering) -> tuple[Turn, ...]:
+        """With what was already shown of this answer as an open turn."""
+        ids = (*now.earlier, *now.ids)
+        before = self._turns[:-1] if now.continued else self._turns
+        return (*before, AssistantTurn(ids, open=True)) if ids else before
+
+    def _renderer(self, language: Language, style: Style) -> Callable[..., list[int]]:
+        return lambda turns: language.chat.render(turns, style.system, thinking=style.thinking)
+
+    def _reusable(self, ids: tuple[int, ...], *, hybrid: bool) -> int:
+        """A recurrent state cannot be rewound, rows of keys and values can."""
+        if hybrid:
+            return reused_prefix(self._cached.ids, ids)
+        return min(self._cached.common(ids), len(ids) - 1)
+
+    def _emit(self, now: _Answering, language: Language, token: int) -> None:
+        now.ids.append(token)
+        self._pace.word(self._clock.now())
+        text = now.stream.add(language.piece(token))
+        now.text += text
+        if text:
+            self._tell_exchange(m.Token(text=text))
+
+    def _ended(self, now: _Answering, ending: Ending) -> None:
+        self._keep(now, capped=ending is Ending.CAPPED)
+        self._close_exchange(now, self._stats(now, ending), capped=ending is Ending.CAPPED)
+        if self._dealing.chain is not None:
+            self._dealing.learn_speed(self._dealing.chain.stats.own * 1000)
+
+    def _failed(self, now: _Answering, error: PooledError) -> None:
+        self._keep(now, capped=False)
+        self._close_exchange(now, str(error), failed=True)
+
+    def _keep(self, now: _Answering, *, capped: bool) -> None:
+        """What was written stays in the conversation; a question without any answer does not."""
+        ids = (*now.earlier, *now.ids)
+        before = self._turns[:-1] if now.continued else self._turns
+        if ids:
+            self._turns = (*before, AssistantTurn(ids, open=capped))
+        else:
+            self._turns = _without_last_exchange(self._turns)
+
+    def _close_exchange(self, now: _Answering, stats: str, *, failed: bool = False, capped: bool = False) -> None:
+        context = self._dealing.planned.context.positions if self._dealing.planned else 0
+        use = m.ContextUse(used=len(self._record.ids), max=context)
+        self._remember(now, stats)
+        self._tell_map(live=False)
+        self._tell_exchange(m.AnswerDone(stats=stats, ctx=use, failed=failed, capped=capped))
+
+    def _remember(self, now: _Answering, stats: str) -> None:
+        question = now.question
+        item = m.HistoryItem(question.name, question.text, now.text, stats, question.mid)
+        if now.continued and self._history:
+            last = self._history.pop()
+            item = m.HistoryItem(last.name, last.text, last.reply + now.text, stats, last.mid)
+        self._history = [*self._history, item][-HISTORY_KEPT:]
+
+    def _stats(self, now: _Answering, ending: Ending) -> str:
+        devices = 1 + len(self._dealing.chain.hops if self._dealing.chain else ())
+        parts = [f"{len(now.ids)} tok", f"{self._pace.per_second:.1f} tok/s"]
+        parts.append(f"{devices} device" + ("s" if devices > 1 else ""))
+        parts += [ending.value] if ending.value else []
+        parts += [f"{now.dropped} oldest exchanges forgotten"] if now.dropped else []
+        return " · ".join(parts)
+
+    def _next(self) -> None:
+        if self._dealing.stage is not Stage.ONLINE or not len(self._queue):
+            return
+        question, self._queue = self._queue.pop()
+        self._crowd.tell(m.QueueLength(n=len(self._queue)))
+        for place, waiting in enumerate(self._queue.waiting, start=1):
+            self._answer_to(waiting.asker, m.Queued(pos=place))
+        if question is not None:
+            self._begin(question)
+
+    # -- losses and returns -----------------------------------------------------------------------------
+
+    async def _wait_whole(self) -> None:
+        if self._dealing.stage is Stage.ONLINE:
+            return
+        self._waiting_since = self._clock.now()
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self, error: LapFailed | None = None) -> None:
+        if self._waiter is None or self._waiter.done():
+            return
+        if error is None:
+            self._waiter.set_result(None)
+        else:
+            self._waiter.set_exception(error)
+
+    def _online(self) -> None:
+        """Every cache starts empty after a deal or a return."""
+        self._cached = Fed()
+        planned, language = self._dealing.planned, self._dealing.language
+        if planned is not None and language is not None and planned.record.key != self._model:
+            self._adopt(planned.record.key, language)
+        self._wake()
+        if self._now is None:
+            self._next()
+
+    def _adopt(self, model: str, language: Language) -> None:
+        """Ids mean nothing to another model; what was said is put into its own."""
+        self._model, self._record = model, Fed()
+        encode = language.tokenizer.encode
+        said = [item for item in self._history if item.reply]
+        pairs = ((UserTurn(i.text, i.name), AssistantTurn(tuple(encode(i.reply)))) for i in said)
+        self._turns = tuple(turn for pair in pairs for turn in pair)
+
+    def _lost(self, error: LapFailed) -> None:
+        self._cached = Fed()
+        if not error.repairable:
+            self._wake(error)
+
+    def _stopped(self, why: str) -> None:
+        error = LapFailed(why, repairable=False)
+        self._cached = Fed()
+        self._queue = AskQueue()
+        if self._dealing.chain is not None:
+            self._dealing.chain.laps.fail_all(error)
+        self._wake(error)
+
+    # -- time -------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        now = self._clock.now()
+        if self._waiter is not None and now - self._waiting_since > LONGEST_RECOVERY:
+            self._wake(LapFailed("The room did not become whole again.", "Ask again.", repairable=False))
+        if self._now is not None and now - self._told_map_at >= MAP_PERIOD:
+            self._tell_map(live=True)
+
+    def _tell_map(self, *, live: bool) -> None:
+        self._told_map_at = self._clock.now()
+        planned, chain = self._dealing.planned, self._dealing.chain
+        if planned is None or chain is None:
+            return
+        stats = chain.stats
+        own = m.MapNode(planned.members[0].name, _words(planned.deal.ranges[0]), _ms(stats.own), host=True)
+        hops = [m.MapNode(hop.name, _words(hop.load.range), hop.timings.one) for hop in chain.hops]
+        compute = own.ms + sum(node.ms for node in hops)
+        lap = _ms(stats.lap)
+        st = m.MapStats(
+            tps=round(self._pace.recent(self._clock.now()), 1),
+            lap=lap,
+            gpu=round(compute, 1),
+            net=round(max(0.0, lap - compute), 1) if hops else 0.0,
+            n=self._pace.words,
+        )
+        self._crowd.tell(m.RoomMap(nodes=(own, *hops), st=st, live=live))
+
+    async def close(self) -> None:
+        await self._tasks.close()
+
+
+def _hidden(message: m.AnswerStart | m.Token | m.AnswerDone) -> m.Message | None:
+    match message:
+        case m.AnswerStart():
+            return m.AnswerStart(name=message.name, asker=message.asker, mid=message.mid, hidden=True)
+        case m.AnswerDone():
+            return m.AnswerDone(
+                stats=message.stats,
+                ctx=message.ctx,
+                failed=message.failed,
+                capped=message.capped,
+                hidden=True,
+            )
+        case m.Token():
+            return None
+
+
+def _closed(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """An answer at its limit can no longer be continued once something else is asked."""
+    return tuple(replace(turn, open=False) if isinstance(turn, AssistantTurn) else turn for turn in turns)
+
+
+def _without_last_exchange(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    questions = [i for i, turn in enumerate(turns) if isinstance(turn, UserTurn)]
+    return turns[: questions[-1]] if questions else ()
+
+
+def _longer(record: Fed, computed: Fed) -> Fed:
+    """The record keeps classes past a failed attempt's end when that attempt was repeating it."""
+    return record if record.common(computed.ids) == len(computed.ids) else computed
+
+
+def _words(bounds: tuple[int, int]) -> str:
+    return m.layer_words(*bounds)
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 1)

@@ -1,0 +1,245 @@
+"""A device that holds layers for somebody else's conversation (spec: rooms §13.2, §5.7)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from app.core.clock import Clock
+from app.core.errors import LinkError, PooledError
+from app.engine.types import ColumnClass, Part
+from app.models.table import ModelTable
+from app.room import messages as m
+from app.room.frame import Frame, FrameKind
+from app.room.halves import looks_bad, pack_halves, unpack_halves
+from app.room.memory import kv_format
+from app.room.ports import Compute, Link, LoadRequest
+from app.room.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+HOST = "host"
+FRAMES_WAITING = 256
+TELEMETRY_PERIOD = 0.7
+LINK_SECONDS = 60.0
+
+Dial = Callable[[str, bool], Awaitable[Link]]
+"""A proved link to a device; True: a fresh one even if there is one."""
+
+
+@dataclass(frozen=True)
+class WorkerPorts:
+    """``tell`` sends a message to the model host, ``host_link`` is the link to it, if any."""
+
+    me: str
+    compute: Compute
+    clock: Clock
+    table: ModelTable
+    dial: Dial
+    tell: Callable[[m.Message], None]
+    host_link: Callable[[], Link | None]
+
+
+class Worker:
+    """Loads what it is told to, then runs frames strictly in order."""
+
+    def __init__(self, ports: WorkerPorts, pledge_bytes: Callable[[], int]) -> None:
+        self._ports = ports
+        self._pledge_bytes = pledge_bytes
+        self._tasks = Tasks()
+        self._load: m.Load | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._ready = False
+        self._next: Link | None = None
+        self._hidden = 0
+        self._expected = ""
+        self._frames: asyncio.Queue[Frame] = asyncio.Queue(FRAMES_WAITING)
+        self._timings = m.Timings()
+        self._told_at = 0.0
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        return self._load.range if self._load else None
+
+    @property
+    def loading(self) -> bool:
+        return self._loading is not None and not self._loading.done()
+
+    def start(self) -> None:
+        self._tasks.start(self._run_frames(), "worker frames")
+
+    def load(self, load: m.Load) -> None:
+        """The same shard is kept and only its neighbours change; anything else replaces it."""
+        same = self._load is not None and _shard(self._load) == _shard(load)
+        self._expected = load.prev
+        if same and self.loading:
+            self._load = load
+            return
+        self._cancel_load()
+        self._drop_frames()
+        kept = same and self._ready
+        self._load, self._ready = load, False
+        self._loading = self._tasks.start(self._obey(load, kept), "worker load")
+
+    async def _obey(self, load: m.Load, kept: bool) -> None:
+        try:
+            request = self._request(load)
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self._connect(load.next, fresh=False), name="worker link")
+                both.create_task(self._fill(request, kept), name="worker fill")
+            self._ready = True
+            self._ports.tell(m.Ready())
+        except* PooledError as errors:
+            await self._give_up(_first(errors))
+
+    def _request(self, load: m.Load) -> LoadRequest:
+        if load.v != m.PROTOCOL_VERSION:
+            raise PooledError("That model host speaks another version.", "Update both devices.")
+        record = self._ports.table.get(load.model)
+        lo, hi = load.range
+        if not 0 <= lo < hi <= record.layers or load.ctx < 1:
+            raise PooledError("The model host dealt layers this model does not have.", "Update both devices.")
+        if load.offload is not None or load.kv != "f16":
+            raise PooledError("This device cannot hold layers that way.", "Deal without it.")
+        self._hidden = record.hidden
+        return LoadRequest(load.model, Part(lo, hi), load.ctx, kv_format(record), self._pledge_bytes())
+
+    async def _fill(self, request: LoadRequest, kept: bool) -> None:
+        if kept:
+            await self._ports.compute.reset()
+            return
+        await self._ports.compute.load(request, self._progress)
+
+    def _progress(self, share: float) -> None:
+        self._ports.tell(m.LoadShare(pct=int(share * 100)))
+
+    async def _connect(self, next_id: str, *, fresh: bool) -> None:
+        if next_id == HOST:
+            self._next = None
+            return
+        try:
+            async with asyncio.timeout(LINK_SECONDS):
+                self._next = await self._ports.dial(next_id, fresh)
+        except TimeoutError as error:
+            raise LinkError("The next device of the chain cannot be reached.", "Deal again.") from error
+
+    async def _give_up(self, error: PooledError) -> None:
+        self._load, self._ready = None, False
+        with contextlib.suppress(PooledError):
+            await self._ports.compute.unload()
+        self._ports.tell(m.DeviceError(message=str(error), load=True))
+
+    def next(self, change: m.Next) -> None:
+        """A neighbour changed; the model host waits for the answer."""
+        if self._load is None:
+            return
+        self._expected = change.prev or self._expected
+        self._tasks.start(self._relink(change), "worker relink")
+
+    async def _relink(self, change: m.Next) -> None:
+        ok = True
+        try:
+            await self._connect(change.next, fresh=change.relink)
+        except PooledError:
+            ok = False
+        self._ports.tell(m.Linked(next=change.next, ok=ok))
+
+    def stop_load(self) -> None:
+        """The start was given up: what was loaded for it is freed."""
+        if self._load is not None:
+            self._cancel_load()
+            self._load, self._ready = None, False
+            self._tasks.start(self._free(), "worker free")
+
+    def dealt(self, names: m.ByName, own_name: str) -> None:
+        """A device that the deal left out becomes a guest."""
+        if own_name not in names:
+            self.stop_load()
+
+    async def _free(self) -> None:
+        with contextlib.suppress(PooledError):
+            await self._ports.compute.unload()
+
+    def _cancel_load(self) -> None:
+        if self._loading is not None:
+            self._loading.cancel()
+            self._loading = None
+
+    def _drop_frames(self) -> None:
+        while not self._frames.empty():
+            self._frames.get_nowait()
+
+    def frame(self, frame: Frame, sender: str) -> None:
+        """Only from the device before this one; without its name, from the first that sends."""
+        if frame.kind.is_return or not self._ready:
+            return
+        self._expected = self._expected or sender
+        if sender != self._expected or self._frames.full():
+            return
+        self._frames.put_nowait(frame)
+
+    def link_closed(self, peer_id: str) -> None:
+        if self._next is not None and self._next.peer_id == peer_id:
+            self._next = None
+            self._ports.tell(m.LinkLost(name=peer_id))
+
+    async def _run_frames(self) -> None:
+        while True:
+            frame = await self._frames.get()
+            try:
+                await self._run(frame)
+            except PooledError as error:
+                self._ports.tell(m.DeviceError(message=str(error)))
+
+    async def _run(self, frame: Frame) -> None:
+        if frame.control.reset:
+            await self._ports.compute.reset()
+        kind = ColumnClass.PROMPT if frame.kind.is_batch and not frame.spec else ColumnClass.STEP
+        began = self._ports.clock.now()
+        states = unpack_halves(frame.payload, self._hidden)
+        if states.shape[0] != max(1, frame.columns):
+            raise PooledError("A frame arrived with another number of columns than it says.")
+        result = await self._ports.compute.hidden(states, frame.position, kind)
+        if looks_bad(result):
+            self._ports.tell(m.DeviceError(message="This device computed numbers that are none."))
+        self._forward(frame, pack_halves(result, "this device"))
+        self._measure(frame, (self._ports.clock.now() - began) * 1000)
+
+    def _forward(self, frame: Frame, payload: bytes) -> None:
+        if self._load is not None and self._load.next == HOST and self._next is None:
+            kind = FrameKind.RETURN_BATCH if frame.kind.is_batch else FrameKind.RETURN
+            link = self._ports.host_link()
+            forwarded = Frame(kind, frame.position, frame.columns, payload, frame.spec)
+        else:
+            link = self._next
+            forwarded = Frame(frame.kind, frame.position, frame.columns, payload, frame.spec, frame.control)
+        if link is None or not link.open:
+            raise PooledError("The next device of the chain cannot be reached.")
+        link.send_frame(forwarded)
+
+    def _measure(self, frame: Frame, ms: float) -> None:
+        """Averages a kind of frame, told at most every 700 ms."""
+        name = "spec" if frame.spec else "pre" if frame.kind.is_batch else "one"
+        before: float = getattr(self._timings, name)
+        values = {field: getattr(self._timings, field) for field in ("spec", "one", "pre")}
+        values[name] = round(0.7 * before + 0.3 * ms if before else ms, 1)
+        self._timings = m.Timings(**values)
+        if self._ports.clock.now() - self._told_at >= TELEMETRY_PERIOD:
+            self._told_at = self._ports.clock.now()
+            self._ports.tell(m.Telemetry(k=self._timings))
+
+    async def close(self) -> None:
+        await self._tasks.close()
+        await self._free()
+
+
+def _shard(load: m.Load) -> tuple[object, ...]:
+    return load.model, load.range, load.ctx, load.kv, load.offload
+
+
+def _first(group: BaseExceptionGroup[PooledError]) -> PooledError:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

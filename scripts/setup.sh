@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Brings what the program needs: system packages where it may, Python packages into .venv.
+#   scripts/setup.sh run    to use the program
+#   scripts/setup.sh test   also what the tests and pictures need
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mode=${1:-run}
+
+run_packages=(python3-venv libegl1 libgl1 libxkbcommon0 libxkbcommon-x11-0 libdbus-1-3 libfontconfig1 libvulkan1
+  libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 libxcb-image0 libxcb-render-util0 libxcb-xinerama0
+  libxcb-randr0 libxcb-shape0 libxcb-xkb1)
+# A Vulkan driver that runs on the processor: for machines without a GPU, and for the tests.
+software_gpu=(mesa-vulkan-drivers)
+
+missing_packages() {
+  for name in "$@"; do
+    dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || printf '%s ' "$name"
+  done
+}
+
+install_packages() {
+  local missing prefix=()
+  missing=$(missing_packages "$@")
+  [ -z "$missing" ] && return 0
+  if [ "$(id -u)" != 0 ]; then
+    if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then prefix=(sudo); else
+      echo "These system packages are missing and cannot be installed from here:" >&2
+      echo "  $missing" >&2
+      echo "Ask an administrator to run:  apt-get install $missing" >&2
+      exit 1
+    fi
+  fi
+  echo "Installing system packages: $missing"
+  "${prefix[@]}" apt-get update -qq
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive "${prefix[@]}" apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
+
+find_python() {
+  for name in python3.11 python3.12 python3.13 python3; do
+    if command -v "$name" >/dev/null && "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+      echo "$name"; return 0
+    fi
+  done
+  echo "Python 3.11 or newer is needed. On Debian 12: apt-get install python3 python3-venv" >&2
+  exit 1
+}
+
+if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
+  packages=("${run_packages[@]}")
+  if [ "$mode" = test ] || ! ls /dev/dri/renderD* /dev/nvidia0 >/dev/null 2>&1; then packages+=("${software_gpu[@]}"); fi
+  install_packages "${packages[@]}"
+else
+  echo "No apt here: a Vulkan driver and the libraries of Qt (libEGL, libxkbcommon, xcb-util) must be there already."
+fi
+
+extra=""; [ "$mode" = test ] && extra="[dev]"
+stamp=".venv/.ready-$mode-$(cat pyproject.toml scripts/setup.sh | cksum | cut -d' ' -f1)"
+[ -e "$stamp" ] && exit 0
+python=$(find_python)
+[ -x .venv/bin/python ] || "$python" -m venv .venv
+echo "Installing Python packages into .venv"
+.venv/bin/python -m pip install -q --disable-pip-version-check -e ".$extra" 2> >(grep -v WARNING >&2)
+rm -f .venv/.ready-"$mode"-*
+touch "$stamp"

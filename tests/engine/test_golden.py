@@ -1,0 +1,29 @@
+"""The golden cases of ``tests.golden`` as tests."""
+
+import pytest
+
+from app.engine.device import Gpu
+from app.engine.types import ColumnClass, KvFormat
+from tests.golden import cases_of, golden_models, load_cut, outcomes, run_case
+
+
+@pytest.mark.parametrize("kind", list(ColumnClass), ids=lambda k: k.value)
+@pytest.mark.parametrize("kv", list(KvFormat), ids=lambda k: k.value)
+def test_tiny_qwen3(gpu: Gpu, kv: KvFormat, kind: ColumnClass) -> None:
+    for outcome in outcomes(gpu, "tiny-qwen3", kv, kind):
+        assert outcome.passes(kv), outcome
+
+
+@pytest.mark.parametrize(("kv", "kind"), [(KvFormat.F32, ColumnClass.PROMPT), (KvFormat.F16, ColumnClass.STEP)])
+def test_smollm2(gpu: Gpu, kv: KvFormat, kind: ColumnClass) -> None:
+    for outcome in outcomes(gpu, "smollm2-135m-q4_1-float", kv, kind):
+        assert outcome.passes(kv), outcome
+
+
+def test_smollm2_cut_in_two_with_half_precision_between(gpu: Gpu) -> None:
+    name = "smollm2-135m-q4_1-float"
+    engines = load_cut(gpu, golden_models()[name], KvFormat.F16, 17)
+    outcome = run_case(engines, cases_of(name)[0], ColumnClass.PROMPT, rounded=True)
+    for engine in engines:
+        engine.close()
+    assert outcome.passes(KvFormat.F16), outcome

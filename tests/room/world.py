@@ -1,0 +1,307 @@
+"""Whole rooms in one process: links in memory under a virtual clock, one toy model on every device."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from app.core.clock import VirtualClock
+from app.core.errors import LinkError
+from app.prompt.chat import Length, Style, Wording
+from app.room import intents as it
+from app.room.admission import Waiting
+from app.room.binarypack import pack, unpack
+from app.room.codes import creator_id
+from app.room.frame import Frame
+from app.room.gate import Credentials, Gate
+from app.room.meta import OURS, Meta
+from app.room.outside import RoomPorts
+from app.room.ports import Link, Message
+from app.room.room import Room
+from app.room.settings import RoomSettings
+from app.room.state import RoomState
+from app.room.transport import TransportState
+from tests.room.toy import TABLE, ToyCompute, greedy, open_language
+
+STEP = 0.05
+SETTLE = 60
+EXACT = RoomSettings(style=Style(wording=Wording.EXACT, length=Length.SHORT))
+
+
+class MemoryLink:
+    """One end of a link. What is sent arrives after the network's latency, in order, exactly once."""
+
+    def __init__(self, network: Network, me: str, peer_id: str, dialed: bool) -> None:
+        self.me, self.peer_id, self.dialed = me, peer_id, dialed
+        self.on_message: Callable[[Message], None] = lambda _message: None
+        self.on_frame: Callable[[Frame], None] = lambda _frame: None
+        self.on_closed: Callable[[str], None] = lambda _reason: None
+        self.open = True
+        self.path = "direct"
+        self.last_heard = network.clock.now()
+        self.sent: list[Message] = []
+        self.other: MemoryLink
+        self._network = network
+        self._held: deque[tuple[float, Callable[[], None]]] = deque()
+
+    def send(self, message: Message) -> None:
+        packed = pack(message)
+        if self.open:
+            self.sent.append(message)
+            self._carry(lambda: self.other._got(unpack(packed)))
+
+    def send_frame(self, frame: Frame) -> None:
+        if self.open:
+            self._carry(lambda: self.other._got_frame(frame))
+
+    def _carry(self, deliver: Callable[[], None]) -> None:
+        self._held.append((self._network.clock.now() + self._network.latency, deliver))
+
+    def _got(self, message: object) -> None:
+        if self.open:
+            self.last_heard = self._network.clock.now()
+            assert isinstance(message, dict)
+            self.on_message(message)
+
+    def _got_frame(self, frame: Frame) -> None:
+        if self.open:
+            self.last_heard = self._network.clock.now()
+            self.on_frame(frame)
+
+    def deliver(self) -> int:
+        """Everything that is due and not stuck behind a cut."""
+        done = 0
+        while self._held and self._held[0][0] <= self._network.clock.now() and not self._network.cut(self):
+            self._held.popleft()[1]()
+            done += 1
+        return done
+
+    def close(self, reason: str = "") -> None:
+        """The other end learns it after what is still on the way, if it is reachable."""
+        if self.open:
+            self.open = False
+            self._carry(lambda: self.other._closed(reason))
+
+    def _closed(self, reason: str) -> None:
+        if self.open:
+            self.open = False
+            self.on_closed(reason)
+
+
+@dataclass
+class Network:
+    """All links, and who cannot be reached just now."""
+
+    clock: VirtualClock
+    latency: float = 0.0
+    links: list[MemoryLink] = field(default_factory=list[MemoryLink])
+    unreachable: set[str] = field(default_factory=set[str])
+    rooms: dict[str, MemoryTransport] = field(default_factory=dict[str, "MemoryTransport"])
+    devices: dict[str, MemoryTransport] = field(default_factory=dict[str, "MemoryTransport"])
+
+    def cut(self, link: MemoryLink) -> bool:
+        return link.me in self.unreachable or link.peer_id in self.unreachable
+
+    def pair(self, dialer: str, other: str) -> tuple[MemoryLink, MemoryLink]:
+        near, far = MemoryLink(self, dialer, other, True), MemoryLink(self, other, dialer, False)
+        near.other, far.other = far, near
+        self.links += [near, far]
+        return near, far
+
+    def deliver(self) -> int:
+        return sum(link.deliver() for link in list(self.links))
+
+
+@dataclass(frozen=True)
+class Pass:
+    pass_text: str = "pass"
+
+
+class MemoryTransport:
+    """``outside.RoomTransport`` inside the network; newcomers wait for Allow when the gate asks."""
+
+    ids = itertools.count(1)
+
+    def __init__(self, network: Network) -> None:
+        self.me = ""
+        self.on_waiting: Callable[[Waiting], None] = lambda _waiting: None
+        self.on_withdrawn: Callable[[str], None] = lambda _id: None
+        self.on_gate: Callable[[Gate], None] = lambda _gate: None
+        self.on_link: Callable[[Link, Message], None] = lambda _link, _hello: None
+        self.on_state: Callable[[TransportState], None] = lambda _state: None
+        self.ask = False
+        self._network = network
+        self._hello: Message = {}
+        self._at_door: dict[str, asyncio.Future[bool]] = {}
+
+    async def open_room(self, code: str, gate: Gate, hello: Message) -> None:
+        self.me, self.ask, self._hello = creator_id(code), gate.ask, hello
+        self._network.rooms[code] = self._network.devices[self.me] = self
+
+    async def join(self, code: str, credentials: Credentials, hello: Message) -> Pass:
+        self.me = self.me or f"device-{next(self.ids)}"
+        self._network.devices[self.me] = self
+        creator = self._network.rooms.get(code)
+        if creator is None or {creator.me, self.me} & self._network.unreachable:
+            raise LinkError("There is no such room.", "Check the code.")
+        if creator.ask and not credentials and not await creator.knock(self.me, hello):
+            raise LinkError("The room turned this device away.")
+        near, far = self._network.pair(self.me, creator.me)
+        self.on_link(near, creator._hello)
+        creator.on_link(far, hello)
+        return Pass()
+
+    async def knock(self, id: str, hello: Message) -> bool:
+        decided: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._at_door[id] = decided
+        meta = hello["meta"]
+        assert isinstance(meta, dict)
+        self.on_waiting(Waiting(id, str(hello["name"]), meta, "123 456"))
+        allowed = await decided
+        self.on_withdrawn(id)
+        return allowed
+
+    async def dial(self, peer_id: str, fresh: bool = False) -> Link:
+        other = self._network.devices[peer_id]
+        if {peer_id, self.me} & self._network.unreachable:
+            raise LinkError("That device cannot be reached.")
+        near, far = self._network.pair(self.me, peer_id)
+        self.on_link(near, {})
+        other.on_link(far, {})
+        return near
+
+    def allow(self, peer_id: str) -> None:
+        self._at_door.pop(peer_id).set_result(True)
+
+    def deny(self, peer_id: str) -> None:
+        self._at_door.pop(peer_id).set_result(False)
+
+    def set_ask(self, ask: bool) -> None:
+        self.ask = ask
+
+    def set_hello(self, hello: Message) -> None:
+        self._hello = hello
+
+    async def close(self) -> None:
+        for link in self._network.links:
+            if link.me == self.me:
+                link.close("closed")
+
+
+@dataclass
+class Box:
+    """One computer: a room facade and its toy engine."""
+
+    name: str
+    room: Room
+    compute: ToyCompute
+    transport: MemoryTransport | None = None
+    running: bool = True
+
+    @property
+    def state(self) -> RoomState:
+        return self.room.state
+
+    @property
+    def answer(self) -> str:
+        return self.state.transcript[-1].answer
+
+    def do(self, intent: it.Intent) -> None:
+        self.room.handle(intent)
+
+
+class World:
+    """Computers on one network; time moves only by ``run`` and ``until``."""
+
+    def __init__(self, latency: float = 0.0) -> None:
+        self.clock = VirtualClock(1000.0)
+        self.network = Network(self.clock, latency)
+        self.boxes: dict[str, Box] = {}
+
+    def box(self, name: str, settings: RoomSettings = EXACT, gpu: bool = True) -> Box:
+        compute = ToyCompute()
+        box = Box(name, None, compute)  # type: ignore[arg-type]
+
+        def transport(_signal: str) -> MemoryTransport:
+            box.transport = MemoryTransport(self.network)
+            return box.transport
+
+        ports = RoomPorts(
+            new_transport=transport,
+            compute=compute if gpu else None,
+            table=TABLE,
+            open_language=open_language,
+            choose=greedy,
+            meta=Meta(ua="Device", webgpu=True, dspec=1, max_bind_mb=2048, native=OURS),
+            clock=self.clock,
+        )
+        box.room = Room(ports, settings)
+        self.boxes[name] = box
+        return box
+
+    async def room(self, *pledges: float, settings: RoomSettings = EXACT) -> list[Box]:
+        """A room whose devices lend these GB; the first is its creator."""
+        names = ("otter", "heron", "finch", "wren")
+        creator = self.box("otter", settings)
+        creator.do(it.OpenRoom("otter", pledges[0]))
+        await self.until(lambda: creator.state.invite is not None)
+        boxes = [creator]
+        for name, gb in zip(names[1:], pledges[1:], strict=False):
+            boxes.append(await self.join(name, gb, creator))
+        return boxes
+
+    async def join(self, name: str, gb: float, creator: Box, gpu: bool = True) -> Box:
+        box = self.box(name, gpu=gpu)
+        assert creator.state.invite is not None
+        box.do(it.JoinRoom(creator.state.invite.link, name, gb))
+        await self.until(lambda: any(d.me for d in box.state.devices))
+        return box
+
+    async def started(self, *pledges: float, settings: RoomSettings = EXACT) -> list[Box]:
+        boxes = await self.room(*pledges, settings=settings)
+        boxes[0].do(it.Start())
+        await self.until(lambda: all(box.state.phase.has_model for box in boxes))
+        return boxes
+
+    async def settle(self) -> None:
+        for _ in range(SETTLE):
+            self.network.deliver()
+            await asyncio.sleep(0)
+
+    async def run(self, seconds: float) -> None:
+        for _ in range(round(seconds / STEP)):
+            self.clock.advance(STEP)
+            for box in self.boxes.values():
+                if box.running:
+                    box.room.tick()
+            await self.settle()
+
+    async def until(self, condition: Callable[[], bool], limit: float = 120.0) -> float:
+        """Runs until the condition holds; the virtual seconds it took."""
+        began = self.clock.now()
+        await self.settle()
+        while not condition():
+            assert self.clock.now() - began < limit, "did not happen"
+            await self.run(STEP)
+        return self.clock.now() - began
+
+    def kill(self, box: Box) -> None:
+        """Gone without a word: nothing from or to it arrives any more."""
+        assert box.transport is not None
+        box.running = False
+        self.network.unreachable.add(box.transport.me)
+
+    def mute(self, box: Box) -> None:
+        assert box.transport is not None
+        self.network.unreachable.add(box.transport.me)
+
+    def unmute(self, box: Box) -> None:
+        assert box.transport is not None
+        self.network.unreachable.discard(box.transport.me)
+
+    async def close(self) -> None:
+        for box in self.boxes.values():
+            await box.room.close()
