@@ -52,6 +52,7 @@ class EngineCompute:
         self._gpu: Gpu | None = None
         self._engine: Engine | None = None
         self._checked: set[object] = set()
+        self._closed = False
 
     async def summary(self) -> GpuSummary:
         """Opens and measures the GPU; GpuError when there is none."""
@@ -104,7 +105,10 @@ class EngineCompute:
         """Positions decide what is seen, so there is nothing to clear in a model without recurrent state."""
 
     async def close(self) -> None:
-        """Frees the GPU and ends the thread."""
+        """Frees the GPU and ends the thread; nothing happens the second time."""
+        if self._closed:
+            return
+        self._closed = True
         await self._call(self._close)
         self._thread.shutdown(wait=True)
 

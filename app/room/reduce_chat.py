@@ -29,7 +29,8 @@ BUSY = frozenset({Phase.ANSWERING, Phase.HELD})
 def _began(state: RoomState, event: AnswerBegan) -> RoomState:
     phase = Phase.ANSWERING if state.phase in {Phase.ONLINE, Phase.ANSWERING} else state.phase
     mine = event.asker_id == state.me
-    begun = replace(state, phase=phase, my_position=0 if mine else state.my_position)
+    speed = state.speed if event.continued else replace(state.speed, tokens=0, reused=0)
+    begun = replace(state, phase=phase, speed=speed, my_position=0 if mine else state.my_position)
     if event.continued and state.transcript and not event.hidden:
         return _with_last(begun, lambda item: replace(item, live=True, capped=False, stats=""))
     others = tuple(item for item in state.transcript if item.id != event.id)

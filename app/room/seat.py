@@ -84,7 +84,7 @@ class CreatorSeat:
         self._meta = ports.meta(intent.gb)
         self._transport: RoomTransport = ports.outside.new_transport("")
         self._creator: Creator | None = None
-        self._host: ModelHost | None = None
+        self._model_host: ModelHost | None = None
 
     async def enter(self) -> None:
         code, gate = random_code(), Gate(ask=self._ports.settings.ask_first)
@@ -120,7 +120,7 @@ class CreatorSeat:
             open_language=outside.open_language,
             settings=lambda: creator.settings,
         )
-        self._host = creator.model_host = ModelHost(dealing, outside.choose)
+        self._model_host = creator.model_host = ModelHost(dealing, outside.choose)
 
     def _waiting(self, waiting: Waiting) -> None:
         meta = read_meta(waiting.meta)
@@ -158,8 +158,8 @@ class CreatorSeat:
                 creator.set_settings(intent.settings)
                 self._transport.set_ask(intent.settings.ask_first)
                 self._ports.emit(ev.SettingsChanged(intent.settings))
-            case _ if self._host is not None:
-                self._with_model(self._host, creator, intent, state)
+            case _ if self._model_host is not None:
+                self._with_model(self._model_host, creator, intent, state)
             case it.Start() | it.Ask():
                 creator.show(m.StartRefused(why=NO_MODEL_HOST))
             case _:
@@ -188,8 +188,8 @@ class CreatorSeat:
     async def close(self) -> None:
         if self._creator is not None:
             self._creator.close_room()
-        if self._host is not None:
-            await self._host.close()
+        if self._model_host is not None:
+            await self._model_host.close()
         await self._transport.close()
 
 

@@ -97,6 +97,11 @@ class Talk:
     def answering(self) -> bool:
         return self._now is not None
 
+    @property
+    def cached(self) -> Fed:
+        """What the caches of all devices hold, with the class each stretch was computed in."""
+        return self._cached
+
     # -- what people do ---------------------------------------------------------------------------------
 
     def ask(self, asker: str, name: str, text: str) -> None:

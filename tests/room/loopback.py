@@ -25,6 +25,11 @@ def use_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aioice.ice, "get_host_addresses", lambda *_args, **_options: ["127.0.0.1"])
 
 
+def offer_loopback() -> None:
+    """The same for the rest of a process."""
+    aioice.ice.get_host_addresses = lambda *_args, **_options: ["127.0.0.1"]
+
+
 @asynccontextmanager
 async def room_server(expire_s: float = 0.2) -> AsyncIterator[SignalServer]:
     """The application's own room server on a free port."""
