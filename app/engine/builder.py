@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from app.engine.arch import DenseConfig
+from app.engine.device import Caps
 from app.engine.memory import Slice
 from app.engine.model import Layer, Weights
 from app.engine.ops import attention, embed, matmul, matvec, rmsnorm, rope, select, swiglu
@@ -18,14 +19,12 @@ from app.engine.workspace import Workspace
 class Builder:
     """Writes the dispatch lists of one loaded part."""
 
-    def __init__(
-        self, config: DenseConfig, weights: Weights, space: Workspace, tuning: Tuning, *, rowwise: bool
-    ) -> None:
+    def __init__(self, config: DenseConfig, weights: Weights, space: Workspace, tuning: Tuning, caps: Caps) -> None:
         self._config = config
         self._weights = weights
         self._space = space
         self._tuning = tuning
-        self._rowwise = rowwise
+        self._caps = caps
 
     def embed(self, columns: int) -> list[Dispatch]:
         """Token ids of the records into the residual stream."""
@@ -127,8 +126,9 @@ class Builder:
         self, matrices: tuple[Matrix, ...], x: Activations, y: Activations, columns: int, *,
         epilogue: Epilogue = Epilogue.STORE, bias: Slice | None = None,
     ) -> list[Dispatch]:  # fmt: skip
+        placement = matmul.placement_for(columns, self._caps.shared, software=self._caps.software)
         return [
-            matmul.dispatch(block, x, target, columns, epilogue=epilogue, bias=bias, rowwise=self._rowwise)
+            matmul.dispatch(block, x, target, columns, placement, epilogue=epilogue, bias=bias)
             for matrix, target in _stacked(matrices, y)
             for block in matrix.blocks
         ]

@@ -33,8 +33,8 @@ from app.engine.workspace import STEP_COLUMNS, Workspace, make_workspace, record
 
 STEP_WIDTHS = (1, 2, 4, 8, 16)
 PROMPT_WIDTHS = (16, 64, 256)
-GPU_TUNING = Tuning(lanes=32, teams=4, rows=2, columns=8, fused_norm=True)
-SOFTWARE_TUNING = Tuning(lanes=8, teams=4, rows=8, columns=1, fused_norm=False)
+GPU_TUNING = Tuning(lanes=32, grain=1, teams=4, rows=2, columns=8, fused_norm=True)
+SOFTWARE_TUNING = Tuning(lanes=8, grain=4, teams=4, rows=8, columns=1, fused_norm=False)
 _SMALLEST_BUCKET = 256
 
 
@@ -86,8 +86,9 @@ class Engine:
         self.allocator = allocator
         self._gpu = gpu
         self._space = space
+        self._weights = weights
         self._runner = Runner(gpu, allocator)
-        self._builder = Builder(config, weights, space, tuning_for(gpu), rowwise=gpu.caps.software)
+        self._builder = Builder(config, weights, space, tuning_for(gpu), gpu.caps)
         self._programs: dict[tuple[object, ...], Program] = {}
 
     @classmethod

@@ -25,7 +25,7 @@ from app.engine.workspace import record_array
 Array = NDArray[np.float64]
 
 _BUDGET = 64 << 20
-_ROWS, _COLUMNS, _WIDTH = 80, 256, 16
+_ROWS, _COLUMNS, _WIDTH = 80, 256, 64
 _TOLERANCE = 1e-4
 
 
@@ -112,8 +112,9 @@ def _check_matrix(bench: Bench, kind: TensorType, tuning: Tuning) -> None:
     step, prompt = (bench.activations(np.full((_WIDTH, 96), np.nan)) for _ in range(2))
     got = bench.run([matvec.dispatch(block, source, step, 2, tuning)], step, 2)
     _compare(bench.gpu, f"matvec {kind.name}", got[:, :_ROWS], expected[:2])
-    wide = matmul.dispatch(block, source, prompt, _WIDTH, rowwise=bench.gpu.caps.software)
-    _compare(bench.gpu, f"matmul {kind.name}", bench.run([wide], prompt, _WIDTH)[:, :_ROWS], expected)
+    placement = matmul.placement_for(_WIDTH, bench.gpu.caps.shared, software=bench.gpu.caps.software)
+    tile = matmul.dispatch(block, source, prompt, _WIDTH, placement)
+    _compare(bench.gpu, f"matmul {kind.name}", bench.run([tile], prompt, _WIDTH)[:, :_ROWS], expected)
 
 
 def _check_attention(bench: Bench, shape: HeadShape, kv: KvFormat) -> None:

@@ -6,6 +6,7 @@ import pytest
 from app.engine.engine import GPU_TUNING, SOFTWARE_TUNING
 from app.engine.gguf.types import TensorType
 from app.engine.ops import attention, embed, matmul, matvec, rmsnorm, rope, select, swiglu
+from app.engine.ops.matmul import Placement
 from app.engine.ops.matvec import Activations, Epilogue, Norm, Tuning
 from app.engine.ops.rope import Cache, HeadShape
 from app.engine.program import spread
@@ -15,7 +16,7 @@ from app.engine.weights.reference import dequantise
 from app.engine.workspace import record_array
 
 KINDS = pytest.mark.parametrize("kind", list(TensorType), ids=lambda k: k.name)
-TUNINGS = [GPU_TUNING, SOFTWARE_TUNING, Tuning(16, 2, 4, 4, fused_norm=True)]
+TUNINGS = [GPU_TUNING, SOFTWARE_TUNING, Tuning(16, 2, 2, 4, 4, fused_norm=True)]
 
 
 def relative(got: np.ndarray, expected: np.ndarray) -> float:
@@ -43,12 +44,12 @@ def test_matvec_of_every_type(bench: Bench, kind: TensorType, rows: int) -> None
 
 
 @KINDS
-@pytest.mark.parametrize("rowwise", [False, True], ids=["tiled", "rowwise"])
-def test_matmul_of_every_type(bench: Bench, kind: TensorType, rowwise: bool) -> None:
+@pytest.mark.parametrize("placement", list(Placement), ids=lambda p: p.name.lower())
+def test_matmul_of_every_type(bench: Bench, kind: TensorType, placement: Placement) -> None:
     block, weights = matrix(bench, kind, 71, 512)
-    x = normal(16, 512)
-    y = bench.activations(np.full((16, 96), np.nan))
-    got = bench.run([matmul.dispatch(block, bench.activations(x), y, 16, rowwise=rowwise)], y, 16)
+    x = normal(64, 512)
+    y = bench.activations(np.full((64, 96), np.nan))
+    got = bench.run([matmul.dispatch(block, bench.activations(x), y, 64, placement)], y, 64)
     assert relative(got[:, :71], matmul.reference(weights, x.astype(np.float64))) < 2e-6
     assert np.isnan(got[:, 71:]).all()
 
@@ -97,15 +98,18 @@ def test_a_step_column_has_the_same_bits_at_every_width(bench: Bench, tuning: Tu
     assert all(np.array_equal(results[0], other) for other in results[1:])
 
 
-@pytest.mark.parametrize("rowwise", [False, True], ids=["tiled", "rowwise"])
-def test_a_prompt_column_has_the_same_bits_in_every_chunk(bench: Bench, rowwise: bool) -> None:
+def test_a_prompt_column_has_the_same_bits_in_every_chunk_and_placement(bench: Bench) -> None:
     block, _ = matrix(bench, TensorType.Q4_K, 130, 512)
-    x = normal(64, 512)
-    wide = bench.activations(np.zeros((64, 160), np.float32))
-    whole = bench.run([matmul.dispatch(block, bench.activations(x), wide, 64, rowwise=rowwise)], wide, 64)
-    narrow = bench.activations(np.zeros((16, 160), np.float32))
-    part = bench.run([matmul.dispatch(block, bench.activations(x[16:32]), narrow, 16, rowwise=rowwise)], narrow, 16)
-    assert np.array_equal(whole[16:32], part)
+    x, bias = normal(64, 512), bench.put(normal(130, seed=4))
+    results = []
+    for placement, first, columns in [
+        (Placement.WIDE, 0, 64), (Placement.NARROW, 0, 64), (Placement.NARROW, 16, 16), (Placement.ROWWISE, 16, 16),
+    ]:  # fmt: skip
+        y = bench.activations(np.zeros((columns, 160), np.float32))
+        source = bench.activations(x[first : first + columns])
+        launch = matmul.dispatch(block, source, y, columns, placement, epilogue=Epilogue.ADD, bias=bias)
+        results.append(bench.run([launch], y, columns)[16 - first : 32 - first])
+    assert all(np.array_equal(results[0], other) for other in results[1:])
 
 
 def test_rmsnorm_and_swiglu(bench: Bench) -> None:

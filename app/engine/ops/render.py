@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 
 from app.engine.gguf.types import BLOCKS, TensorType
+from app.engine.weights.layout import unit_words
 
 _WEIGHTS = Path(__file__).parent.parent / "weights"
 _OPS = Path(__file__).parent
@@ -32,21 +33,34 @@ def template(name: str) -> Template:
     return Template((_OPS / name).read_text(encoding="utf-8"))
 
 
+def weight_bindings(kind: TensorType, first: int, *, wide: bool) -> str:
+    """Declarations of a matrix's streams from binding ``first`` on, and ``word(unit, i)`` over the quants.
+
+    ``wide`` loads 16 bytes at a time, for readers that take whole units.
+    """
+    words = unit_words(kind)
+    element, read = "u32", f"quants[unit * {words}u + i]"
+    if wide:
+        element, read = "vec4<u32>", f"quants[unit * {words // 4}u + (i >> 2u)][i & 3u]"
+    text = f"@group(0) @binding({first}) var<storage, read> quants: array<{element}>;\n"
+    if has_extra(kind):
+        text += f"@group(0) @binding({first + 1}) var<storage, read> extra: array<u32>;\n"
+    return text + f"\nfn word(unit: u32, i: u32) -> u32 {{\n    return {read};\n}}\n"
+
+
 @cache
-def unit_reader(kind: TensorType) -> str:
-    """WGSL of ``unit_weights(unit)`` for a block format; needs ``quants``, ``extra`` and ``ALL_UNITS``."""
+def weight_reader(kind: TensorType) -> str:
+    """WGSL of ``quarter(unit, j)``: values 4j..4j+3 and 16+4j..16+4j+3 of a unit, j in 0..3.
+
+    Needs ``word``, ``extra`` and ``ALL_UNITS``.
+    """
     own = (_WEIGHTS / f"{kind.name.lower()}.wgsl").read_text(encoding="utf-8")
-    if BLOCKS[kind].values == 1:
-        return own
-    return (_WEIGHTS / "_nibbles.wgsl").read_text(encoding="utf-8") + own
+    return (_WEIGHTS / "_nibbles.wgsl").read_text(encoding="utf-8") + own if has_extra(kind) else own
 
 
-def weight_bindings(kind: TensorType, first: int) -> str:
-    """Declarations of a matrix's streams from binding ``first`` on."""
-    quants = f"@group(0) @binding({first}) var<storage, read> quants: array<vec4<u32>>;\n"
-    if BLOCKS[kind].values == 1:
-        return quants
-    return quants + f"@group(0) @binding({first + 1}) var<storage, read> extra: array<u32>;\n"
+def has_extra(kind: TensorType) -> bool:
+    """Whether a format has a second stream."""
+    return BLOCKS[kind].values > 1
 
 
 def unrolled(count: int, line: Callable[[int], str]) -> str:

@@ -1,8 +1,8 @@
-fn unit_weights(unit: u32) -> array<vec4<f32>, 8> {
-    let b = unit * 8u;
-    return array<vec4<f32>, 8>(
-        bitcast<vec4<f32>>(quants[b]), bitcast<vec4<f32>>(quants[b + 1u]),
-        bitcast<vec4<f32>>(quants[b + 2u]), bitcast<vec4<f32>>(quants[b + 3u]),
-        bitcast<vec4<f32>>(quants[b + 4u]), bitcast<vec4<f32>>(quants[b + 5u]),
-        bitcast<vec4<f32>>(quants[b + 6u]), bitcast<vec4<f32>>(quants[b + 7u]));
+// A quarter of a unit: values 4j..4j+3 and 16+4j..16+4j+3.
+fn quarter(unit: u32, j: u32) -> array<vec4<f32>, 2> {
+    return array<vec4<f32>, 2>(
+        bitcast<vec4<f32>>(vec4<u32>(word(unit, 4u * j), word(unit, 4u * j + 1u),
+                                     word(unit, 4u * j + 2u), word(unit, 4u * j + 3u))),
+        bitcast<vec4<f32>>(vec4<u32>(word(unit, 16u + 4u * j), word(unit, 17u + 4u * j),
+                                     word(unit, 18u + 4u * j), word(unit, 19u + 4u * j))));
 }

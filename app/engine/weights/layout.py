@@ -63,6 +63,11 @@ _UNIT_BYTES: dict[TensorType, tuple[float, float]] = {
 }
 
 
+def unit_words(kind: TensorType) -> int:
+    """32-bit words of a unit in the quants stream."""
+    return int(_UNIT_BYTES[kind][0]) // 4
+
+
 def pack(kind: TensorType, raw: Bytes, rows: int, columns: int) -> Packed:
     """Rearranges ``rows`` x ``columns`` values in GGUF bytes."""
     if BLOCKS[kind].values == 1:

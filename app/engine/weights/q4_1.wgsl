@@ -1,9 +1,7 @@
-fn unit_weights(unit: u32) -> array<vec4<f32>, 8> {
+fn quarter(unit: u32, j: u32) -> array<vec4<f32>, 2> {
     let dm = unpack2x16float(extra[unit]);
     let d = dm.x;
     let m = dm.y;
-    let w = quants[unit];
-    return array<vec4<f32>, 8>(
-        scaled(low(w.x), d, m), scaled(low(w.y), d, m), scaled(low(w.z), d, m), scaled(low(w.w), d, m),
-        scaled(high(w.x), d, m), scaled(high(w.y), d, m), scaled(high(w.z), d, m), scaled(high(w.w), d, m));
+    let w = word(unit, j);
+    return array<vec4<f32>, 2>(scaled(low(w), d, m), scaled(high(w), d, m));
 }

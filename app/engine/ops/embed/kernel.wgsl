@@ -15,7 +15,7 @@ $reader
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let row = columns[id.y].token - FIRST;
     if (id.x >= UNITS || row >= ROWS) { return; }
-    let w = unit_weights(row * UNITS + id.x);
+    let unit = row * UNITS + id.x;
     let at = id.y * STRIDE + id.x * 8u;
 $store
 }

@@ -19,7 +19,6 @@ fn main(@builtin(local_invocation_index) thread: u32, @builtin(workgroup_id) gro
 $rows
 $zero
     for (var u = 0u; u < UNITS; u++) {
-$load
 $accumulate
     }
 $store

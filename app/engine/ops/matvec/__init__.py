@@ -8,9 +8,9 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.gguf.types import BLOCKS, TensorType
+from app.engine.gguf.types import TensorType
 from app.engine.memory import Slice
-from app.engine.ops.render import template, unit_reader, unrolled, weight_bindings
+from app.engine.ops.render import has_extra, template, unrolled, weight_bindings, weight_reader
 from app.engine.program import Dispatch, Kernel, spread
 from app.engine.weights.matrix import Block
 
@@ -25,13 +25,14 @@ class Epilogue(Enum):
 
 @dataclass(frozen=True)
 class Tuning:
-    """``lanes`` threads share a row and fix the order of summation.
+    """``lanes`` threads share a row, ``grain`` quarter units at a time: these fix the order of summation.
 
     The rest is placement: ``teams`` of lanes a workgroup, ``rows`` a team, ``columns`` at most a workgroup.
     ``fused_norm`` normalises inputs in every workgroup instead of in a launch of its own.
     """
 
     lanes: int
+    grain: int
     teams: int
     rows: int
     columns: int
@@ -116,6 +117,7 @@ def _source(kind: TensorType, cols: int, tuning: Tuning, epilogue: Epilogue, nor
         # A processor that imitates a GPU loads once for all lanes what it can see to be uniform.
         lane="0u" if tuning.lanes == 1 else "local.x",
         lanes=tuning.lanes,
+        grain=tuning.grain,
         teams=tuning.teams,
         cols=cols,
         pairs=pairs,
@@ -123,21 +125,20 @@ def _source(kind: TensorType, cols: int, tuning: Tuning, epilogue: Epilogue, nor
         outputs=each * cols,
         shared=tuning.lanes * tuning.teams * pairs,
         bindings=_bindings(kind, norm, bias),
-        reader=unit_reader(kind),
+        reader=weight_reader(kind),
         norm=_norm(cols) if norm else "",
         rows=unrolled(tuning.rows, lambda r: f"    let row_{r} = {_row(r, each)} * UNITS;"),
         zero=unrolled(pairs, lambda p: f"    var a_{p // cols}_{p % cols} = vec4<f32>(0.0);"),
-        load=unrolled(tuning.rows, lambda r: f"        let w_{r} = unit_weights(row_{r} + u);"),
-        accumulate=unrolled(8, lambda i: _accumulate(i, tuning.rows, cols, norm)),
+        accumulate=unrolled(tuning.grain, lambda q: _accumulate(q, tuning.rows, cols, norm)),
         store_sums=unrolled(pairs, lambda p: _store_sum(p, cols)),
         epilogue=_epilogue(epilogue, bias, each * cols),
     )
 
 
 def _bindings(kind: TensorType, norm: bool, bias: bool) -> str:
-    place = 3 if BLOCKS[kind].values == 1 else 4
+    place = 4 if has_extra(kind) else 3
     text = "@group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;\n"
-    text += "@group(0) @binding(1) var<storage, read_write> y: array<f32>;\n" + weight_bindings(kind, 2)
+    text += "@group(0) @binding(1) var<storage, read_write> y: array<f32>;\n" + weight_bindings(kind, 2, wide=False)
     if norm:
         text += f"@group(0) @binding({place}) var<storage, read> norm_weights: array<vec4<f32>>;\n"
         place += 1
@@ -176,14 +177,19 @@ def _norm(cols: int) -> str:
     workgroupBarrier();"""
 
 
-def _accumulate(i: int, rows: int, cols: int, norm: bool) -> str:
-    lines = [f"        let n_{i} = norm_weights[u * 8u + {i}u];"] if norm else []
-    for c in range(cols):
-        value = f"x[(column + {c}u) * X_STRIDE + u * 8u + {i}u]"
+def _accumulate(q: int, rows: int, cols: int, norm: bool) -> str:
+    """Quarter ``q`` of a step: its two runs of four inputs, times the same of every row."""
+    lines = [f"        let j_{q} = first_quarter + {q}u;"]
+    lines += [f"        let w_{q}_{r} = quarter(row_{r} + unit, j_{q});" for r in range(rows)]
+    for part in range(2):
+        at = f"unit * 8u + j_{q} + {4 * part}u"
         if norm:
-            value = f"({value} * inv_{c}) * n_{i}"
-        lines.append(f"        let x_{i}_{c} = {value};")
-        lines += [f"        a_{r}_{c} = fma(w_{r}[{i}], x_{i}_{c}, a_{r}_{c});" for r in range(rows)]
+            lines.append(f"        let n_{q}_{part} = norm_weights[{at}];")
+        for c in range(cols):
+            value = f"x[(column + {c}u) * X_STRIDE + {at}]"
+            value = f"({value} * inv_{c}) * n_{q}_{part}" if norm else value
+            lines.append(f"        let x_{q}_{part}_{c} = {value};")
+            lines += [f"        a_{r}_{c} = fma(w_{q}_{r}[{part}], x_{q}_{part}_{c}, a_{r}_{c});" for r in range(rows)]
     return "\n".join(lines)
 
 

@@ -1,10 +1,13 @@
 // Step columns: y[c][row] = sum over k of W[row][k] * x[c][k], for $cols columns a workgroup.
-// A column's order of summation is the same at every width: lanes walk the row's units, four
-// accumulators each, then one fixed tree over the lanes.
+// A column's order of summation is the same at every width: lanes walk the row's quarter units,
+// four accumulators each, then one fixed tree over the lanes.
 const LANES = ${lanes}u;
 const TEAMS = ${teams}u;
 const PAIRS = ${pairs}u;
 const COLS = ${cols}u;
+// Quarters of a unit a lane takes at a time, and how many such steps a unit has.
+const GRAIN = ${grain}u;
+const STEPS = 4u / GRAIN;
 override ROWS: u32;
 override UNITS: u32;
 override ALL_UNITS: u32;
@@ -30,8 +33,9 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) g
 $norm
 $rows
 $zero
-    for (var u = lane; u < UNITS; u += LANES) {
-$load
+    for (var step = lane; step < UNITS * STEPS; step += LANES) {
+        let unit = step / STEPS;
+        let first_quarter = (step % STEPS) * GRAIN;
 $accumulate
     }
 $store_sums

@@ -1,8 +1,8 @@
-// Prompt columns: y[c][row] = sum over k of W[row][k] * x[c][k], in tiles of 64 rows x $tile_cols columns.
+// Prompt columns: y[c][row] = sum over k of W[row][k] * x[c][k], in tiles of 64 rows x 16 columns.
 // k ascends with one accumulator an output, so that bits depend neither on the number of columns
 // nor on where a chunk ends.
-const COLS_EACH = ${cols_each}u;
-const TILE_COLS = ${tile_cols}u;
+const COLS_EACH = 2u;
+const TILE_COLS = 16u;
 override ROWS: u32;
 override UNITS: u32;
 override ALL_UNITS: u32;
@@ -12,7 +12,7 @@ override Y_FIRST: u32;
 
 $bindings
 var<workgroup> tile_w: array<f32, 2048>;
-var<workgroup> tile_x: array<f32, ${shared_x}>;
+var<workgroup> tile_x: array<f32, 512>;
 
 $reader
 
@@ -32,7 +32,6 @@ fn main(@builtin(local_invocation_index) thread: u32, @builtin(workgroup_id) gro
     let c = thread >> 3u;
 $zero
     for (var u = 0u; u < UNITS; u++) {
-        let w = unit_weights(my_row + u);
 $stage_w
         for (var i = 0u; i < COLS_EACH; i++) {
             let at = i * 64u + thread;
