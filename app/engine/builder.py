@@ -25,6 +25,7 @@ class Builder:
         self._space = space
         self._tuning = tuning
         self._caps = caps
+        self._threads = attention.SOFTWARE_THREADS if caps.software else attention.THREADS
 
     def embed(self, columns: int) -> list[Dispatch]:
         """Token ids of the records into the residual stream."""
@@ -59,7 +60,7 @@ class Builder:
             self._rope(index, columns),
             *attention.split_dispatches(
                 space.records, space.qkv, space.caches[index], space.partial, space.state,
-                space.attended, self._config.heads, columns, splits,
+                space.attended, self._config.heads, columns, splits, self._threads,
             ),
             *self._matvec(layer.output, space.attended, space.hidden, columns, epilogue=Epilogue.ADD),
             *self._gate_up_step(layer, columns),
@@ -97,7 +98,7 @@ class Builder:
             *self._matmuls(layer.qkv, space.normed, space.qkv, columns, bias=layer.qkv_bias),
             self._rope(index, columns),
             attention.whole_dispatch(
-                space.records, space.qkv, space.caches[index], space.attended, config.heads, columns
+                space.records, space.qkv, space.caches[index], space.attended, config.heads, columns, self._threads
             ),
             *self._matmuls((layer.output,), space.attended, space.hidden, columns, epilogue=Epilogue.ADD),
             rmsnorm.dispatch(space.hidden, space.normed, self._norm(layer.ffn_norm), columns),

@@ -33,7 +33,7 @@ from app.engine.workspace import STEP_COLUMNS, Workspace, make_workspace, record
 
 STEP_WIDTHS = (1, 2, 4, 8, 16)
 PROMPT_WIDTHS = (16, 64, 256)
-GPU_TUNING = Tuning(lanes=32, grain=1, teams=4, rows=2, columns=8, fused_norm=True)
+GPU_TUNING = Tuning(lanes=32, grain=2, teams=4, rows=2, columns=8, fused_norm=True)
 SOFTWARE_TUNING = Tuning(lanes=8, grain=4, teams=4, rows=8, columns=1, fused_norm=False)
 _SMALLEST_BUCKET = 256
 

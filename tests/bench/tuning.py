@@ -49,9 +49,14 @@ def kinds(engine: Engine, tuning: Tuning) -> dict[str, list[Dispatch]]:
         if tuning.rows > 1:
             found["gate_up"].append(
                 matvec.dispatch(
-                    layer.gate_up[0].blocks[0], space.hidden, space.inner, 1, tuning,
-                    norm=norm(layer.ffn_norm), epilogue=Epilogue.SWIGLU,
-                )  # fmt: skip
+                    layer.gate_up[0].blocks[0],
+                    space.hidden,
+                    space.inner,
+                    1,
+                    tuning,
+                    norm=norm(layer.ffn_norm),
+                    epilogue=Epilogue.SWIGLU,
+                )
             )
         found["down"].append(
             matvec.dispatch(layer.down.blocks[0], space.inner, space.hidden, 1, tuning, epilogue=Epilogue.ADD)

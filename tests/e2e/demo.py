@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import sys
 import time
@@ -81,12 +82,15 @@ class Second:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.digits = ""
+        self.shown = asyncio.Event()
         self._reader = asyncio.create_task(self._read(), name="second device")
 
     async def _read(self) -> None:
         assert self.process.stdout
         async for line in self.process.stdout:
             self.digits = json.loads(line)["digits"] or self.digits
+            if self.digits:
+                self.shown.set()
 
     async def close(self) -> int:
         try:
@@ -123,8 +127,7 @@ async def open_room(application: Application, gb: float) -> str:
 async def let_in(application: Application, second: Second) -> None:
     state = await until(application, lambda s: bool(s.waiting), "a knock")
     request = state.waiting[0]
-    while not second.digits:
-        await asyncio.sleep(0.01)
+    await second.shown.wait()
     print(f"{request.name} knocks with {request.digits}, shows {second.digits}: allowed")
     if request.digits != second.digits:
         raise DemoFailed("the six digits differ")
@@ -178,7 +181,7 @@ class OneDevice:
         borders = [0, *cuts]
         self._parts = [
             Engine.load(self._gpu, file, Part(lo, hi, embed=lo == 0, head=lo == 0), options)
-            for lo, hi in zip(borders, borders[1:], strict=False)
+            for lo, hi in itertools.pairwise(borders)
         ]
 
     def run(self, ids: list[int], position: int, kind: ColumnClass) -> Floats:

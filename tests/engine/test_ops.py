@@ -142,7 +142,8 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: f"{s.heads}x{s.kv_heads}x{s.size}")
 @pytest.mark.parametrize("kv", list(KvFormat), ids=lambda k: k.value)
-def test_attention_split_and_whole(bench: Bench, shape: HeadShape, kv: KvFormat) -> None:
+@pytest.mark.parametrize("threads", [attention.THREADS, attention.SOFTWARE_THREADS])
+def test_attention_split_and_whole(bench: Bench, shape: HeadShape, kv: KvFormat, threads: int) -> None:
     seen, rotating = 150, shape.heads + shape.kv_heads
     width = (rotating + shape.kv_heads) * shape.size
     rows = normal(seen, width)
@@ -152,9 +153,9 @@ def test_attention_split_and_whole(bench: Bench, shape: HeadShape, kv: KvFormat)
     records, qkv = bench.put(record_array([0] * seen, 0, seen)), bench.activations(rows)
     partial, state = (bench.put(np.zeros(n // 4, np.float32)) for n in attention.partial_bytes(shape, seen, 3))
     turn = rope.dispatch(records, qkv, cache, table, shape, seen)
-    in_splits = attention.split_dispatches(records, qkv, cache, partial, state, split, shape, seen, 3)
+    in_splits = attention.split_dispatches(records, qkv, cache, partial, state, split, shape, seen, 3, threads)
     got_split = bench.run([turn, *in_splits], split, seen)
-    got_whole = bench.run([attention.whole_dispatch(records, qkv, cache, whole, shape, seen)], whole, seen)
+    got_whole = bench.run([attention.whole_dispatch(records, qkv, cache, whole, shape, seen, threads)], whole, seen)
     heads = rows.astype(np.float64).reshape(seen, -1, shape.size)
     turned = np.stack([rope.reference(h[:rotating], p, shape, 10_000.0) for p, h in enumerate(heads)])
     for position in (0, 63, 64, 149):

@@ -22,7 +22,9 @@ from app.engine.types import KvFormat
 CHUNK = 64
 MAX_SPLITS = 64
 MAX_GROUP = 8
-THREADS = CHUNK
+THREADS = 64
+SOFTWARE_THREADS = 8
+"""On a processor that imitates a GPU a barrier costs more than the work between two of them."""
 
 _SPLIT_LENGTH = f"""fn split_length(seen: u32) -> u32 {{
     let share = (seen + {MAX_SPLITS - 1}u) / {MAX_SPLITS}u;
@@ -60,13 +62,13 @@ def partial_bytes(shape: HeadShape, columns: int, splits: int) -> tuple[int, int
 
 def split_dispatches(
     records: Slice, qkv: Activations, cache: Cache, partial: Slice, state: Slice, out: Activations,
-    shape: HeadShape, columns: int, splits: int,
+    shape: HeadShape, columns: int, splits: int, threads: int = THREADS,
 ) -> list[Dispatch]:  # fmt: skip
     """Step columns: every split of every KV head at once, then the join."""
     group, parts = _groups(shape)
     constants = [*_constants(shape, parts, qkv, out), ("SPLITS", splits)]
     layout = ("read", "read", "read", "read", "write", "write")
-    kernel = Kernel(_source(shape, cache.kind, group, split=True), layout, tuple(constants), "attention")
+    kernel = Kernel(_source(shape, cache.kind, group, threads, split=True), layout, tuple(constants), "attention")
     combine = Kernel(
         template("attention/combine.wgsl").substitute(
             column=COLUMN_STRUCT, head=shape.size, split_length=_SPLIT_LENGTH
@@ -83,13 +85,14 @@ def split_dispatches(
 
 
 def whole_dispatch(
-    records: Slice, qkv: Activations, cache: Cache, out: Activations, shape: HeadShape, columns: int
-) -> Dispatch:
+    records: Slice, qkv: Activations, cache: Cache, out: Activations, shape: HeadShape, columns: int,
+    threads: int = THREADS,
+) -> Dispatch:  # fmt: skip
     """Prompt columns: one workgroup a column and KV head walks all its keys."""
     group, parts = _groups(shape)
     constants = _constants(shape, parts, qkv, out)
     layout = ("read", "read", "read", "read", "write")
-    kernel = Kernel(_source(shape, cache.kind, group, split=False), layout, tuple(constants), "attention")
+    kernel = Kernel(_source(shape, cache.kind, group, threads, split=False), layout, tuple(constants), "attention")
     slices = (records, qkv.slice, cache.keys, cache.values, out.slice)
     return Dispatch(kernel, slices, (shape.kv_heads * parts, columns, 1))
 
@@ -118,13 +121,14 @@ def _constants(shape: HeadShape, parts: int, qkv: Activations, out: Activations)
     ]  # fmt: skip
 
 
-def _source(shape: HeadShape, kind: KvFormat, group: int, *, split: bool) -> str:
+def _source(shape: HeadShape, kind: KvFormat, group: int, threads: int, *, split: bool) -> str:
     half = kind is KvFormat.F16
-    bands = max(1, THREADS // (shape.size // 2))
-    each = max(1, shape.size // 2 // THREADS)
+    bands = max(1, threads // (shape.size // 2))
+    each = max(1, -(-shape.size // 2 // threads))
     return template("attention/kernel.wgsl").substitute(
         column=COLUMN_STRUCT,
         head=shape.size,
+        threads=threads,
         group=group,
         bands=bands,
         sums=bands * group * shape.size,
@@ -137,8 +141,8 @@ def _source(shape: HeadShape, kind: KvFormat, group: int, *, split: bool) -> str
         split_length=_SPLIT_LENGTH if split else "",
         range=_SPLIT_RANGE if split else "    let from_key = 0u;\n    let to_key = seen;",
         zero=unrolled(group * each, lambda p: f"    var o_{p} = vec2<f32>(0.0);"),
-        zero_dots=unrolled(group, lambda g: f"        var d_{g} = vec4<f32>(0.0);"),
-        dots=unrolled(group, lambda g: f"            d_{g} = fma(k, qkv[query + {g}u * (HEAD / 4u) + i], d_{g});"),
+        zero_dots=unrolled(group, lambda g: f"            var d_{g} = vec4<f32>(0.0);"),
+        dots=unrolled(group, lambda g: f"                d_{g} = fma(k, qkv[query + {g}u * (HEAD / 4u) + i], d_{g});"),
         store_dots=unrolled(group, _store_dot),
         shrink=unrolled(group * each, lambda p: f"            o_{p} *= shrink[{p // each}];"),
         weigh=unrolled(each, lambda e: _weigh(e, each, group)),
@@ -149,13 +153,13 @@ def _source(shape: HeadShape, kind: KvFormat, group: int, *, split: bool) -> str
 
 
 def _store_dot(g: int) -> str:
-    return f"""        let s_{g} = select(-3.0e38, ((d_{g}.x + d_{g}.y) + (d_{g}.z + d_{g}.w)) * SCALE, inside);
-        scores[{g}u * CHUNK + thread] = s_{g};
-        tree[{g}u * CHUNK + thread] = s_{g};"""
+    return f"""            let s_{g} = select(-3.0e38, ((d_{g}.x + d_{g}.y) + (d_{g}.z + d_{g}.w)) * SCALE, inside);
+            scores[{g}u * CHUNK + t] = s_{g};
+            tree[{g}u * CHUNK + t] = s_{g};"""
 
 
 def _weigh(e: int, each: int, group: int) -> str:
-    lines = [f"                let v_{e} = value2(at + {e}u * CHUNK);"]
+    lines = [f"                let v_{e} = value2(at + {e}u * THREADS);"]
     for g in range(group):
         o = f"o_{g * each + e}"
         lines.append(f"                {o} = fma(vec2<f32>(scores[{g}u * CHUNK + t]), v_{e}, {o});")
@@ -163,7 +167,7 @@ def _weigh(e: int, each: int, group: int) -> str:
 
 
 def _store_band(p: int, each: int) -> str:
-    at = f"(band * GROUP + {p // each}u) * HEAD + (pair + {p % each}u * CHUNK) * 2u"
+    at = f"(band * GROUP + {p // each}u) * HEAD + (pair + {p % each}u * THREADS) * 2u"
     return f"        sums[{at}] = o_{p}.x;\n        sums[{at} + 1u] = o_{p}.y;"
 
 
@@ -175,7 +179,7 @@ _SPLIT_RANGE = """    let length = split_length(seen);
     if (group_id.z * length >= seen) { return; }"""
 _SPLIT_WRITE = "        out[((group_id.y * HEADS + head) * SPLITS + group_id.z) * HEAD + d % HEAD] = sum;"
 _WHOLE_WRITE = "        out[group_id.y * OUT_STRIDE + head * HEAD + d % HEAD] = sum / total[d / HEAD];"
-_SPLIT_STATE = """    if (thread < GROUP) {
-        let at = (group_id.y * HEADS + first_head + thread) * SPLITS + group_id.z;
-        state[at] = vec2<f32>(peak[thread], total[thread]);
+_SPLIT_STATE = """    for (var g = thread; g < GROUP; g += THREADS) {
+        let at = (group_id.y * HEADS + first_head + g) * SPLITS + group_id.z;
+        state[at] = vec2<f32>(peak[g], total[g]);
     }"""

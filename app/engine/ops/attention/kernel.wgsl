@@ -1,10 +1,10 @@
 // Flash attention of one column, one KV head and its $group query heads over the keys [from, to).
-// Chunks of 64 keys in ascending order, a thread a key, with a running maximum and sum; which keys a
-// workgroup takes depends only on the column's absolute position.
+// Chunks of 64 keys in ascending order with a running maximum and sum; which keys a workgroup takes depends only on the column's absolute position.
 $column
 const HEAD = ${head}u;
 const GROUP = ${group}u;
 const CHUNK = 64u;
+const THREADS = ${threads}u;
 const PAIRS = HEAD / 2u;
 const BANDS = ${bands}u;
 override HEADS: u32;
@@ -38,7 +38,7 @@ fn value2(at: u32) -> vec2<f32> {
     return $read_value;
 }
 
-@compute @workgroup_size(CHUNK)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(local_invocation_index) thread: u32, @builtin(workgroup_id) group_id: vec3<u32>) {
     let column = columns[group_id.y];
     let kv_head = group_id.x / PARTS;
@@ -46,54 +46,54 @@ fn main(@builtin(local_invocation_index) thread: u32, @builtin(workgroup_id) gro
     let query = (group_id.y * Q_STRIDE + first_head * HEAD) / 4u;
     let seen = column.position + 1u;
 $range
-    if (thread < GROUP) {
-        peak[thread] = -3.0e38;
-        total[thread] = 0.0;
+    for (var g = thread; g < GROUP; g += THREADS) {
+        peak[g] = -3.0e38;
+        total[g] = 0.0;
     }
-    let band = thread / min(PAIRS, CHUNK);
-    let pair = thread % min(PAIRS, CHUNK);
+    let band = thread / min(PAIRS, THREADS);
+    let pair = thread % min(PAIRS, THREADS);
 $zero
     workgroupBarrier();
     for (var start = from_key; start < to_key; start += CHUNK) {
-        let inside = start + thread < to_key;
-        let row = ((column.kv_row + min(start + thread, to_key - 1u)) * KV_HEADS + kv_head) * (HEAD / 4u);
+        for (var t = thread; t < CHUNK; t += THREADS) {
+            let inside = start + t < to_key;
+            let row = ((column.kv_row + min(start + t, to_key - 1u)) * KV_HEADS + kv_head) * (HEAD / 4u);
 $zero_dots
-        for (var i = 0u; i < HEAD / 4u; i++) {
-            let k = key4(row + i);
+            for (var i = 0u; i < HEAD / 4u; i++) {
+                let k = key4(row + i);
 $dots
-        }
+            }
 $store_dots
-        workgroupBarrier();
-        for (var half = CHUNK / 2u; half > 0u; half >>= 1u) {
-            if (thread < half) {
-                for (var g = 0u; g < GROUP; g++) {
-                    tree[g * CHUNK + thread] = max(tree[g * CHUNK + thread], tree[g * CHUNK + thread + half]);
-                }
-            }
-            workgroupBarrier();
-        }
-        if (thread < GROUP) {
-            let top = max(peak[thread], tree[thread * CHUNK]);
-            shrink[thread] = exp(peak[thread] - top);
-            peak[thread] = top;
-        }
-        workgroupBarrier();
-        for (var g = 0u; g < GROUP; g++) {
-            let p = select(0.0, exp(scores[g * CHUNK + thread] - peak[g]), inside);
-            scores[g * CHUNK + thread] = p;
-            tree[g * CHUNK + thread] = p;
         }
         workgroupBarrier();
         for (var half = CHUNK / 2u; half > 0u; half >>= 1u) {
-            if (thread < half) {
-                for (var g = 0u; g < GROUP; g++) {
-                    tree[g * CHUNK + thread] += tree[g * CHUNK + thread + half];
-                }
+            for (var i = thread; i < GROUP * half; i += THREADS) {
+                let at = i / half * CHUNK + i % half;
+                tree[at] = max(tree[at], tree[at + half]);
             }
             workgroupBarrier();
         }
-        if (thread < GROUP) {
-            total[thread] = fma(total[thread], shrink[thread], tree[thread * CHUNK]);
+        for (var g = thread; g < GROUP; g += THREADS) {
+            let top = max(peak[g], tree[g * CHUNK]);
+            shrink[g] = exp(peak[g] - top);
+            peak[g] = top;
+        }
+        workgroupBarrier();
+        for (var i = thread; i < GROUP * CHUNK; i += THREADS) {
+            let p = select(0.0, exp(scores[i] - peak[i / CHUNK]), start + i % CHUNK < to_key);
+            scores[i] = p;
+            tree[i] = p;
+        }
+        workgroupBarrier();
+        for (var half = CHUNK / 2u; half > 0u; half >>= 1u) {
+            for (var i = thread; i < GROUP * half; i += THREADS) {
+                let at = i / half * CHUNK + i % half;
+                tree[at] += tree[at + half];
+            }
+            workgroupBarrier();
+        }
+        for (var g = thread; g < GROUP; g += THREADS) {
+            total[g] = fma(total[g], shrink[g], tree[g * CHUNK]);
         }
         if (band < BANDS) {
 $shrink
@@ -109,7 +109,7 @@ $weigh
 $store_bands
     }
     workgroupBarrier();
-    for (var d = thread; d < GROUP * HEAD; d += CHUNK) {
+    for (var d = thread; d < GROUP * HEAD; d += THREADS) {
         var sum = sums[d];
         for (var b = 1u; b < BANDS; b++) { sum += sums[b * GROUP * HEAD + d]; }
         let head = first_head + d / HEAD;

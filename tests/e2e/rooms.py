@@ -1,0 +1,59 @@
+"""Whole devices in one process: real engine, real links on 127.0.0.1, small models."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.engine.arch import read_config
+from app.engine.gguf import GgufFile
+from app.models.store import path_of
+from app.models.table import ModelFile, ModelRecord, ModelTable, record_from_header
+from app.room.assembly import Application, Network, assemble
+from app.room.ice import IceConfig
+from app.room.settings import RoomSettings
+from app.room.signal_servers import SignalServer
+from app.room.state import RoomState
+
+
+def table_with(path: Path, key: str = "tiny") -> ModelTable:
+    """A table of one model, its file put where the program looks for it."""
+    file = GgufFile.open(path)
+    config = read_config(file)
+    trunk = sum(t.nbytes for name, t in file.tensors.items() if name.startswith("blk."))
+    record = record_from_header(
+        key=key, label="Tiny", family=config.architecture, layers=config.layers, hidden=config.hidden,
+        file=ModelFile(path.name, path.stat().st_size, ""), heads=config.heads.heads,
+        kv_heads=config.heads.kv_heads, head_dim=config.heads.size, vocab=config.vocab,
+        trained_context=2048, trunk_bytes=trunk, embed_bytes=file.tensor("token_embd.weight").nbytes,
+        output_bytes=0,
+    )  # fmt: skip
+    _put(record, path)
+    return ModelTable((record,))
+
+
+def _put(record: ModelRecord, path: Path) -> None:
+    target = path_of(record, record.files[0])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists():
+        target.symlink_to(path.resolve())
+
+
+async def device(server: SignalServer, table: ModelTable, settings: RoomSettings, stripes: int = 2) -> Application:
+    network = Network((server.label,), IceConfig(stun=()), stripes, cloud=False)
+    return await assemble(network, settings, table)
+
+
+async def until(app: Application, true: Callable[[RoomState], bool], limit: float = 120.0) -> RoomState:
+    """Waits for a state; the room's own words if it does not come."""
+    began = time.monotonic()
+    while not true(app.room.state):
+        state = app.room.state
+        if time.monotonic() - began > limit:
+            pytest.fail(f"did not happen: {state.phase} {state.trouble} {state.notices}")
+        await asyncio.sleep(0.01)
+    return app.room.state
