@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +27,20 @@ class Caps:
     features: frozenset[str]
 
 
+class _LossWatcher(logging.Handler):
+    """Hears of a lost device: wgpu tells it only to its log (spec: wgpu §5, field reports B8)."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if "device was lost (" in message and "(Destroyed)" not in message:
+            for gpu in list(_open):
+                gpu.mark_lost()
+
+
+_open: weakref.WeakSet[Gpu] = weakref.WeakSet()
+logging.getLogger("wgpu").addHandler(_LossWatcher())
+
+
 class Gpu:
     """A device and its compiled pipelines. One thread owns it."""
 
@@ -34,6 +50,7 @@ class Gpu:
         self.caps = caps
         self._lost = threading.Event()
         self._pipelines: dict[tuple[Any, ...], Any] = {}
+        _open.add(self)
 
     @classmethod
     def open(cls, adapter: Any = None, binding: int | None = None) -> Gpu:
@@ -61,6 +78,10 @@ class Gpu:
     @property
     def lost(self) -> bool:
         return self._lost.is_set()
+
+    def mark_lost(self) -> None:
+        """From now on every use raises DeviceLost; what the device held is gone."""
+        self._lost.set()
 
     def check(self) -> None:
         """Raises DeviceLost once the device is gone: the raw runner must not touch it again."""
@@ -111,7 +132,8 @@ class Gpu:
 
     def close(self) -> None:
         """Frees everything; every later use raises DeviceLost."""
+        _open.discard(self)
+        self._pipelines.clear()
         if not self.lost:
-            self._lost.set()
-            self._pipelines.clear()
+            self.mark_lost()
             self.device.destroy()

@@ -123,6 +123,7 @@ class Runner:
         while not staging.status[0]:
             lib.wgpuDevicePoll(self._gpu.device._internal, 1, index)
         if staging.status[0] != _SUCCESS:
+            self._gpu.mark_lost()
             raise DeviceLost(f"{self._gpu.info.name} stopped working.", "Start the model again.")
         handle = staging.buffer._internal
         view = ffi.buffer(lib.wgpuBufferGetConstMappedRange(handle, 0, staging.size), size) if size else b""

@@ -56,6 +56,19 @@ CASES = {
         expect(DeviceLost, lambda: runner.write(y, np.ones(4, np.float32)))
         expect(DeviceLost, lambda: allocator.buffer(64, "test"))
     """,
+    "a device that is lost while a step is ready": """
+        import logging
+        encoded = runner.encode([program], [(y, 4)])
+        logging.getLogger("wgpu").error("The WGPU device was lost (Unknown):\\ngone")
+        expect(DeviceLost, lambda: runner.submit(encoded))
+        expect(DeviceLost, lambda: compile_program(gpu, [launch]))
+        gpu = Gpu.open()
+        allocator = Allocator(gpu, 64 << 20)
+        runner = Runner(gpu, allocator)
+        launch, y = norm()
+        program = compile_program(gpu, [launch])
+        print("value", runner.run([program], [(y, 4)]).view(np.float32)[0])
+    """,
     "a step submitted twice": """
         encoded = runner.encode([program], [(y, 4)])
         runner.submit(encoded).wait()
