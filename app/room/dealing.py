@@ -18,7 +18,7 @@ from app.room.chain import Chain, Hop
 from app.room.crowd import Crowd
 from app.room.events import Member, OwnLoad, RedealOffered
 from app.room.laps import LapFailed
-from app.room.memory import kv_format
+from app.room.memory import KV_FORMAT
 from app.room.picker import Plan, Wish, deal_order, plan
 from app.room.planner import LeftOut
 from app.room.pledges import GIB, pledge_gb, share_after_death, spare_gb
@@ -416,7 +416,7 @@ def _own_request(planned: Plan) -> LoadRequest:
     lo, hi = planned.deal.ranges[0]
     pledge = int(pledge_gb(planned.members[0].meta) * GIB)
     part = Part(lo, hi, embed=True, head=True)
-    return LoadRequest(planned.record.key, part, planned.context.positions, kv_format(planned.record), pledge)
+    return LoadRequest(planned.record.key, part, planned.context.positions, KV_FORMAT, pledge)
 
 
 def _loads(planned: Plan, me: str) -> list[tuple[Member, m.Load]]:

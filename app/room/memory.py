@@ -32,30 +32,32 @@ def kv_word(record: ModelRecord, asked: str | None) -> str:
     return "q8" if asked == "q8" and record.hybrid else "f16"
 
 
-def kv_format(record: ModelRecord) -> KvFormat:
-    """What the engine keeps for it: the dense family's word "f16" has always meant float32 rows."""
-    return KvFormat.F16 if record.hybrid else KvFormat.F32
+KV_FORMAT = KvFormat.F16
+"""How this program's engine keeps keys and values."""
 
 
-def kv_layer_position(record: ModelRecord, kv: str) -> float:
-    """KV bytes of one position, averaged over all layers."""
+def kv_layer_position(record: ModelRecord, kv: str, *, published: bool = False) -> float:
+    """KV bytes of one position, averaged over all layers.
+
+    ``published``: as the published planner counts, whose dense engine keeps 32-bit rows whatever the word.
+    """
     per = record.kv_heads * record.head_dim
     if not record.hybrid:
-        return 2 * per * 4
+        return 2 * per * (4 if published else 2)
     one = per + per / Q8_BLOCK * 4 if kv == "q8" else 2 * per
     return one * 2 / record.attention_interval
 
 
-def kv_buffer_position(record: ModelRecord, kv: str) -> int:
+def kv_buffer_position(record: ModelRecord, kv: str, *, published: bool = False) -> int:
     """Bytes of one position in the largest single KV buffer of an attention layer."""
     per = record.kv_heads * record.head_dim
     if not record.hybrid:
-        return per * 4
+        return per * (4 if published else 2)
     return per if kv == "q8" else 2 * per
 
 
-def layer_bytes(record: ModelRecord, context: int, kv: str) -> float:
-    return record.layer_bytes + context * kv_layer_position(record, kv)
+def layer_bytes(record: ModelRecord, context: int, kv: str, *, published: bool = False) -> float:
+    return record.layer_bytes + context * kv_layer_position(record, kv, published=published)
 
 
 def host_bytes(record: ModelRecord) -> int:
@@ -64,11 +66,11 @@ def host_bytes(record: ModelRecord) -> int:
     return record.embed_bytes + (record.output_bytes or record.embed_bytes) + drafts
 
 
-def need(record: ModelRecord, context: int, kv: str, *, reserved: bool = True) -> Need:
-    """``reserved`` False leaves the scratch out, as the published accounting does."""
+def need(record: ModelRecord, context: int, kv: str, *, published: bool = False) -> Need:
+    """``published``: without scratch and with 32-bit dense caches, as the published planner counts."""
     return Need(
         layers=record.layers,
-        layer_bytes=layer_bytes(record, context, kv),
+        layer_bytes=layer_bytes(record, context, kv, published=published),
         host_bytes=host_bytes(record),
-        reserve=record.scratch_bytes if reserved else 0,
+        reserve=0 if published else record.scratch_bytes,
     )

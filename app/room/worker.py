@@ -15,7 +15,7 @@ from app.models.table import ModelTable
 from app.room import messages as m
 from app.room.frame import Frame, FrameKind
 from app.room.halves import looks_bad, pack_halves, unpack_halves
-from app.room.memory import kv_format
+from app.room.memory import KV_FORMAT
 from app.room.ports import Compute, Link, LoadRequest
 from app.room.tasks import Tasks
 
@@ -105,7 +105,7 @@ class Worker:
         if load.offload is not None or load.kv != "f16":
             raise PooledError("This device cannot hold layers that way.", "Deal without it.")
         self._hidden = record.hidden
-        return LoadRequest(load.model, Part(lo, hi), load.ctx, kv_format(record), self._pledge_bytes())
+        return LoadRequest(load.model, Part(lo, hi), load.ctx, KV_FORMAT, self._pledge_bytes())
 
     async def _fill(self, request: LoadRequest, kept: bool) -> None:
         if kept:

@@ -37,7 +37,7 @@ def _plain(value: float) -> float | int | str:
 @op("bytes")
 def _bytes(given: dict[str, Any]) -> dict[str, Any]:
     record = _record(given["model"])
-    wants = need(record, given["ctx"], given["kv"], reserved=False)
+    wants = need(record, given["ctx"], given["kv"], published=True)
     return {
         "L": wants.layers,
         "layerBytes": _plain(wants.layer_bytes),
@@ -62,7 +62,7 @@ def _experts(given: dict[str, Any]) -> dict[str, Any]:
         "slicesFirst": list(sizes.slices[0]),
         "slicesLast": list(sizes.slices[-1]),
         "parkedPerLayer": [sizes.parked(i, i + 1) for i in range(record.layers)],
-        "kvPos": _plain(kv_layer_position(record, "f16")),
+        "kvPos": _plain(kv_layer_position(record, "f16", published=True)),
         "statePerLayer": state * (interval - 1) // interval,
         "work": record.scratch_bytes,
     }
@@ -71,7 +71,7 @@ def _experts(given: dict[str, Any]) -> dict[str, Any]:
 @op("kv_per_layer_pos")
 def _kv_per_layer_pos(given: dict[str, Any]) -> dict[str, Any]:
     record, kv = _record(given["model"]), given["kv"]
-    return {"averaged": _plain(kv_layer_position(record, kv)), "buffer": kv_buffer_position(record, kv)}
+    return {"averaged": _plain(kv_layer_position(record, kv, published=True)), "buffer": kv_buffer_position(record, kv, published=True)}
 
 
 @op("ctx_for_binding")
@@ -210,7 +210,7 @@ def _deal(dealt: Deal) -> dict[str, Any]:
 @op("digest_example")
 def _digest_example(given: dict[str, Any]) -> dict[str, Any]:
     record = _record(given["model"])
-    wants = need(record, given["ctx"], "f16", reserved=False)
+    wants = need(record, given["ctx"], "f16", published=True)
     offers = [_offer(given, i) for i in range(len(given["pledgesGB"]))]
     experts = expert_sizes(record)
     dealt = deal(wants, offers, SplitMode(given["mode"]), experts)
@@ -251,7 +251,7 @@ def _whole_room(given: dict[str, Any], record: ModelRecord, metas: list[Meta], o
     choices = context_choices(record, wanted, given["ctxAsk"])
 
     def needed(context: int) -> Need:
-        return need(record, context, kv, reserved=False)
+        return need(record, context, kv, published=True)
 
     opened = open_context(choices, lambda context: fit(needed(context), offers, experts).fits)
     wants = needed(opened.positions)

@@ -128,7 +128,7 @@ def test_short_row_says_who_could_help() -> None:
     row = next(r for r in model_rows(builtin_table(), (small,), small.id, Wish(), Screen(small.id)) if not r.fits)
     assert row.key == "qwen3-1.7b"
     assert row.helpers == ("otter",)
-    assert row.own_raise_gb == 5
+    assert row.own_raise_gb == 3
 
 
 def test_no_gpu_in_the_room_no_rows() -> None:
