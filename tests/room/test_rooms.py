@@ -613,11 +613,11 @@ async def test_no_more_than_six_prompt_rounds_are_under_way(world: World) -> Non
     otter, heron = await world.started(2, 3)
     heron.do(it.Ask("x" * 300))
     most = 0
-    host = otter.room._seat._host  # type: ignore[union-attr]
+    model_host = otter.room._seat._model_host  # type: ignore[union-attr]
 
     def done() -> bool:
         nonlocal most
-        chain = host.dealing.chain
+        chain = model_host.dealing.chain
         most = max(most, len(chain.laps) if chain else 0)
         return bool(heron.state.live and heron.state.live.answer)
 
