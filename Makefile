@@ -11,6 +11,7 @@ run:
 	@$(py) -m app $(ARGS)
 
 test: lint
+	@$(py) -m tests.starter
 	@$(quiet) $(py) -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint:

@@ -18,3 +18,8 @@ def starter_model() -> Path:
     if not is_whole(record):
         asyncio.run(fetch_model(record, lambda _transfer: None))
     return first_file(record)
+
+
+if __name__ == "__main__":
+    # Before parallel tests start, so that only one process fetches it.
+    print(starter_model())

@@ -7,8 +7,10 @@ import re
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import Path
 
 import aiohttp
@@ -16,10 +18,12 @@ import aiohttp
 from app.core.errors import FileError, LinkError
 from app.models.sources import ANSWER_WITHIN
 
+MAKE_ROOM = "Make room and start again; what is there is kept."
+
 _CHUNK = 1 << 18
 _WINDOW = 5.0
 _TELL_EVERY = 0.1
-_STALLED = 30.0
+_STALLED = 15.0
 
 
 @dataclass(frozen=True)
@@ -59,36 +63,40 @@ class Meter:
         return Transfer(done, self._total, speed, (self._total - done) / speed if speed > 0 else None)
 
 
-async def download(url: str, target: Path, tell: Tell) -> Path:
+async def download(url: str, target: Path, tell: Tell, most: int) -> Path:
     """Fetches ``url`` into ``target`` through ``target.part``; a part left by an earlier try is continued.
 
-    Raises LinkError when the source is silent for 5 s, refuses or breaks off, FileError when the disk is full.
+    Raises LinkError when the source does not answer within 5 s, refuses, breaks off or sends more than ``most``
+    bytes, FileError when the disk is full.
     """
     part = target.with_name(target.name + ".part")
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=ANSWER_WITHIN, sock_read=_STALLED)
     async with aiohttp.ClientSession(trust_env=True, timeout=timeout) as session:
         try:
-            await _fetch(session, url, part, tell)
+            await _fetch(session, url, part, tell, most)
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise LinkError(
-                f"The download of {target.name} broke off: {error or 'no answer'}.", "Try again."
-            ) from error
+            why = str(error) or "no answer"
+            raise LinkError(f"The download of {target.name} broke off: {why}.", "Try again.") from error
     part.replace(target)
     return target
 
 
-async def _fetch(session: aiohttp.ClientSession, url: str, part: Path, tell: Tell) -> None:
+async def _fetch(session: aiohttp.ClientSession, url: str, part: Path, tell: Tell, most: int) -> None:
     have = _size(part)
-    request = session.get(url, headers={"Range": f"bytes={have}-"} if have else {})
+    # Compressed on the way, a file's bytes could not be counted.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    request = session.get(url, headers=headers)
     async with await asyncio.wait_for(request, ANSWER_WITHIN) as answer:
         if answer.status == 416 and have:
             if _total_of(answer) == have:
                 return None
             _forget(part)
-            return await _fetch(session, url, part, tell)
+            return await _fetch(session, url, part, tell, most)
         start, total = _extent(answer, have)
+        _check_size(total, most)
         _check_space(part, total - start)
-        await _receive(answer, part, start, total, tell)
+        with _opened(part, fresh=not start) as stream:
+            await _receive(answer, stream, _Extent(start, total, most), tell)
     return None
 
 
@@ -122,19 +130,56 @@ def _check_space(part: Path, need: int) -> None:
     if need > free:
         raise FileError(
             f"The download needs {need / 1e9:.1f} GB, the disk has {free / 1e9:.1f} GB left.",
-            "Make room and start again; what is there is kept.",
+            MAKE_ROOM,
         )
 
 
-async def _receive(answer: aiohttp.ClientResponse, part: Path, start: int, total: int, tell: Tell) -> None:
-    meter, done = Meter(tell, start, total), start
-    with part.open("ab" if start else "wb") as stream:
-        async for chunk in answer.content.iter_chunked(_CHUNK):
-            try:
-                await asyncio.to_thread(stream.write, chunk)
-            except OSError as error:
-                raise FileError(f"{part.name} cannot be written: {error.strerror}.", "Make room.") from error
-            done += len(chunk)
-            meter.add(done)
-    if total and done != total:
-        raise LinkError(f"The download ended at {done} of {total} bytes.", "Try again.")
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        raise LinkError(f"The server sends more than the {most} bytes that the file has.", "Try again later.")
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """From which byte an answer goes on, how many there are in all (0: not said) and at most."""
+
+    start: int
+    total: int
+    most: int
+
+
+async def _receive(answer: aiohttp.ClientResponse, stream: RawIOBase, extent: _Extent, tell: Tell) -> None:
+    meter, done = Meter(tell, extent.start, extent.total), extent.start
+    async for chunk in answer.content.iter_chunked(_CHUNK):
+        done += len(chunk)
+        _check_size(done, extent.most)
+        await asyncio.to_thread(_append, stream, chunk)
+        meter.add(done)
+    if extent.total and done != extent.total:
+        raise LinkError(f"The download ended at {done} of {extent.total} bytes.", "Try again.")
+
+
+@contextmanager
+def _opened(part: Path, *, fresh: bool) -> Generator[RawIOBase]:
+    """Without a buffer: a full disk is met at a write, never at the close."""
+    try:
+        stream = part.open("wb" if fresh else "ab", buffering=0)
+    except OSError as error:
+        raise _unwritable(part.name, error) from error
+    with stream:
+        yield stream
+
+
+def _append(stream: RawIOBase, chunk: bytes) -> None:
+    rest = memoryview(chunk)
+    while rest:
+        try:
+            rest = rest[stream.write(rest) or 0 :]
+        except OSError as error:
+            raise _unwritable("The download", error) from error
+
+
+def _unwritable(name: str, error: OSError) -> FileError:
+    return FileError(
+        f"{name} cannot be written: {error.strerror}.", "Make room and start again; what is there is kept."
+    )

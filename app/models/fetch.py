@@ -5,13 +5,25 @@ from __future__ import annotations
 import asyncio
 import shutil
 import zipfile
+import zlib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from app.core.errors import FileError, LinkError
 from app.models.download import Tell, download
 from app.models.sources import Location, locate
-from app.models.store import is_whole, path_of, sha256_of
+from app.models.store import folder_of, is_file_whole, path_of, sha256_of
 from app.models.table import ModelFile, ModelRecord
+
+ARCHIVE_EXTRA = 64 << 20
+"""How much larger than the model the archive around it may be."""
+LOCK_PERIOD = 0.2
+
+# All that zipfile raises for a damaged archive, an encrypted one or one packed in a way it does not know.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError)
 
 
 async def fetch_model(record: ModelRecord, tell: Tell) -> Path:
@@ -19,10 +31,34 @@ async def fetch_model(record: ModelRecord, tell: Tell) -> Path:
 
     Raises LinkError naming the last source's fault when none gives the right file, FileError for the disk.
     """
-    for file in record.files:
-        if not is_whole(record) and not path_of(record, file).exists():
-            await _fetch_file(file, path_of(record, file), tell)
+    async with _alone_in(folder_of(record)):
+        for file in record.files:
+            if not is_file_whole(record, file):
+                await _fetch_file(file, path_of(record, file), tell)
     return path_of(record, record.files[0])
+
+
+@asynccontextmanager
+async def _alone_in(folder: Path) -> AsyncGenerator[None]:
+    """Two programs on this computer must not write the same ``.part``: the second waits for the first's file."""
+    lock = FileLock(folder / ".lock", blocking=False)
+    while not _taken(lock, folder):  # noqa: ASYNC110 - another program sets no event
+        await asyncio.sleep(LOCK_PERIOD)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _taken(lock: FileLock, folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        return False
+    except OSError as error:
+        raise FileError(f"{folder} cannot be written: {error.strerror}.", "Make room.") from error
+    return True
 
 
 async def _fetch_file(file: ModelFile, target: Path, tell: Tell) -> None:
@@ -38,24 +74,30 @@ async def _fetch_file(file: ModelFile, target: Path, tell: Tell) -> None:
 
 async def _fetch_from(location: Location, file: ModelFile, target: Path, tell: Tell) -> None:
     name = location.url.split("?")[0].rsplit("/", 1)[-1]
-    fetched = await download(location.url, target.with_name(name + ".download"), tell)
+    most = file.bytes + (ARCHIVE_EXTRA if location.member else 0)
+    fetched = await download(location.url, target.with_name(name + ".download"), tell, most)
     if location.member:
-        fetched = await asyncio.to_thread(_extract, fetched, location.member)
+        fetched = await asyncio.to_thread(_extract, fetched, location.member, file.bytes)
     await asyncio.to_thread(_check, fetched, file)
     fetched.replace(target)
 
 
-def _extract(archive: Path, member: str) -> Path:
+def _extract(archive: Path, member: str, size: int) -> Path:
+    """The one member as a file. The archive is deleted: it is used up, or it is not what was meant."""
     target = archive.with_suffix(".member")
     try:
-        with zipfile.ZipFile(archive) as opened, opened.open(member) as source, target.open("wb") as out:
-            shutil.copyfileobj(source, out, 1 << 20)
-    except (zipfile.BadZipFile, KeyError) as error:
-        archive.unlink()
+        with zipfile.ZipFile(archive) as opened:
+            if opened.getinfo(member).file_size != size:
+                raise LinkError(f"{archive.name} holds another version of the model.", "Try again later.")
+            with opened.open(member) as source, target.open("wb") as out:
+                shutil.copyfileobj(source, out, 1 << 20)
+    except _DAMAGED as error:
+        target.unlink(missing_ok=True)
         raise LinkError(f"{archive.name} does not hold the model.", "Try again.") from error
     except OSError as error:
         raise FileError(f"{target.name} cannot be written: {error.strerror}.", "Make room.") from error
-    archive.unlink()
+    finally:
+        archive.unlink(missing_ok=True)
     return target
 
 

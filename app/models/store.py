@@ -13,10 +13,8 @@ _CHUNK = 4 << 20
 
 
 def folder_of(record: ModelRecord) -> Path:
-    """The model's own folder; created on first use."""
-    path = models_dir() / record.key
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    """The model's own folder; made when something is fetched into it."""
+    return models_dir() / record.key
 
 
 def path_of(record: ModelRecord, file: ModelFile) -> Path:
@@ -25,7 +23,11 @@ def path_of(record: ModelRecord, file: ModelFile) -> Path:
 
 def is_whole(record: ModelRecord) -> bool:
     """Whether every file is there in full; hashes were checked before a file got its name."""
-    return all(_size(path_of(record, file)) == file.bytes for file in record.files)
+    return all(is_file_whole(record, file) for file in record.files)
+
+
+def is_file_whole(record: ModelRecord, file: ModelFile) -> bool:
+    return _size(path_of(record, file)) == file.bytes
 
 
 def first_file(record: ModelRecord) -> Path:

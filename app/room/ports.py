@@ -33,7 +33,7 @@ class Link(Protocol):
 
     @property
     def path(self) -> str:
-        """"direct", "relay" or "unknown"."""
+        """ "direct", "relay" or "unknown"."""
         ...
 
     @property

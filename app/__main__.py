@@ -1,0 +1,53 @@
+"""``pooled``: the window, or with a verb or without a screen the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+
+from app.cli.options import HostOptions, Options, ShowWindow, read_arguments
+from app.core.log import set_up_logging
+
+LEFT = 0
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+
+
+def main() -> int:
+    """Returns the exit code: 0 done, 1 failed, 2 not understood."""
+    wish = read_arguments(sys.argv[1:])
+    if isinstance(wish, ShowWindow) and has_display():
+        return _window()
+    return _terminal(HostOptions() if isinstance(wish, ShowWindow) else wish)
+
+
+def has_display() -> bool:
+    """Whether a window can be shown. Only Linux can be without a screen."""
+    return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in DISPLAYS)
+
+
+# Each half is loaded only when it is used: the terminal works where Qt's libraries are missing. Logging is set up
+# afterwards, because the GPU library insists on being the first to make its logger.
+
+
+def _window() -> int:
+    from app.ui.application import run
+
+    set_up_logging()
+    return run()
+
+
+def _terminal(options: Options) -> int:
+    # Graphics drivers complain on every terminal that has no session, as over ssh.
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
+    try:
+        from app.cli.run import run_verb
+    except KeyboardInterrupt:
+        return LEFT  # loading takes a second or two, and there is nothing to leave yet
+
+    set_up_logging()
+    return run_verb(options)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,87 @@
+"""From what a person has set to what a room is made with, for the window and the terminal alike."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import Enum
+from typing import TypeVar
+
+from app.core.memory import default_pledge_gb, graphics, system_ram
+from app.core.secrets import Secrets
+from app.core.settings import RelaySettings, RoomDefaults, Settings
+from app.prompt.chat import Style
+from app.room.assembly import Network
+from app.room.compute import GpuSummary
+from app.room.ice import IceConfig, Relay
+from app.room.lan import Lan
+from app.room.late_transport import Surroundings
+from app.room.nearby import Nearby
+from app.room.settings import RoomSettings
+
+RELAY_PASSWORD = "relay password"
+
+Word = TypeVar("Word", bound=Enum)
+
+
+def network_of(settings: Settings, secrets: Secrets) -> Network:
+    """Room servers in the order configured, own, public; with the listener and the search on the local network."""
+    lan = Lan()
+    return Network(
+        signal=settings.signal,
+        ice=_ice(settings.relay, secrets.get(RELAY_PASSWORD)),
+        cloud=settings.cloud,
+        own=lan.own,
+        link_of=lan.link_of,
+        around=Surroundings(lan, Nearby()),
+    )
+
+
+def _ice(relay: RelaySettings, password: str) -> IceConfig:
+    relays = (Relay(relay.url, relay.user, password),) if relay.url else ()
+    return IceConfig(relays=relays, relay_only=relay.only)
+
+
+def room_settings(saved: RoomDefaults) -> RoomSettings:
+    """A word saved by another version and not known here gives way to the default."""
+    usual = RoomSettings()
+    style = Style(
+        persona=_known(saved.persona, usual.style.persona),
+        wording=_known(saved.wording, usual.style.wording),
+        length=_known(saved.length, usual.style.length),
+        thinking=saved.thinking,
+    )
+    return RoomSettings(
+        ask_first=saved.ask_first,
+        visibility=_known(saved.visibility, usual.visibility),
+        style=style,
+        split=_known(saved.split, usual.split),
+        auto_redeal=saved.auto_redeal,
+    )
+
+
+def room_defaults(settings: RoomSettings) -> RoomDefaults:
+    """What to save, so that the next room starts like this one."""
+    return RoomDefaults(
+        ask_first=settings.ask_first,
+        visibility=settings.visibility.value,
+        split=settings.split.value,
+        auto_redeal=settings.auto_redeal,
+        persona=settings.style.persona.value,
+        wording=settings.style.wording.value,
+        length=settings.style.length.value,
+        thinking=settings.style.thinking,
+    )
+
+
+def _known(word: str, usual: Word) -> Word:
+    return next((member for member in type(usual) if member.value == word), usual)
+
+
+async def pledge_of(settings: Settings, gpu: GpuSummary | None) -> float:
+    """GB to lend: as set, else by the memory rule; 0 without a GPU."""
+    if gpu is None:
+        return 0.0
+    if settings.pledge_gb > 0:
+        return settings.pledge_gb
+    found = await asyncio.to_thread(graphics, gpu.name, gpu.buffer, gpu.software)
+    return default_pledge_gb(found, system_ram())

@@ -1,0 +1,125 @@
+"""A file server on 127.0.0.1 that does whatever a test wants of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass
+class FileServer:
+    """Answers in ``answers`` are used one after the other; the last one stays."""
+
+    answers: list[Handler]
+    base: str = ""
+    ranges: list[str] = field(default_factory=list)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.ranges.append(request.headers.get("Range", ""))
+        handler = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return await handler(request)
+
+    def url(self, name: str = "model.gguf") -> str:
+        return f"{self.base}/{name}"
+
+
+@asynccontextmanager
+async def file_server(*answers: Handler) -> AsyncGenerator[FileServer]:
+    server = FileServer(list(answers))
+    application = web.Application()
+    application.router.add_get("/{name}", server.answer)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    server.base = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def whole(content: bytes) -> Handler:
+    """Knows no ranges: always 200 and everything."""
+
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(body=content)
+
+    return answer
+
+
+def ranged(content: bytes) -> Handler:
+    """A proper server: 206 from the byte asked for, 416 past the end."""
+
+    async def answer(request: web.Request) -> web.Response:
+        asked = request.headers.get("Range", "")
+        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
+        if asked and start >= len(content):
+            return web.Response(status=416, headers={"Content-Range": f"bytes */{len(content)}"})
+        extent = {"Content-Range": f"bytes {start}-{len(content) - 1}/{len(content)}"} if asked else {}
+        return web.Response(status=206 if asked else 200, body=content[start:], headers=extent)
+
+    return answer
+
+
+def failing(status: int) -> Handler:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(status=status)
+
+    return answer
+
+
+def breaking_off(content: bytes, after: int) -> Handler:
+    """Promises everything, sends the beginning and closes the connection."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": str(len(content))})
+        await response.prepare(request)
+        await response.write(content[:after])
+        assert request.transport
+        request.transport.close()
+        return response
+
+    return answer
+
+
+def silent(seconds: float = 30.0) -> Handler:
+    """Takes the question and says nothing."""
+
+    async def answer(_request: web.Request) -> web.Response:
+        await asyncio.sleep(seconds)
+        return web.Response()
+
+    return answer
+
+
+def stalling(content: bytes, after: int) -> Handler:
+    """Sends the beginning and then nothing, with the connection open."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": str(len(content))})
+        await response.prepare(request)
+        await response.write(content[:after])
+        await asyncio.sleep(30)
+        return response
+
+    return answer
+
+
+def endless() -> Handler:
+    """A body without a length and without an end."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        while True:
+            await response.write(bytes(1 << 16))
+
+    return answer
