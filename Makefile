@@ -22,7 +22,7 @@ lint:
 	@.venv/bin/lint-imports
 
 demo:
-	@scripts/setup.sh run
+	@scripts/setup.sh test
 	@$(quiet) $(py) -m tests.e2e.demo $(ARGS)
 
 shots:

@@ -40,6 +40,11 @@ class Outcome:
     greedy: list[int]
     expected: list[int]
 
+    def __str__(self) -> str:
+        greedy = "equal" if self.greedy == self.expected else "DIFFERS"
+        figures = f"worst {self.worst:.1e}, wrong best {self.wrong_best}, greedy {greedy}"
+        return f"{self.case:14} {self.positions:3} positions, {figures}"
+
     def passes(self, kv: KvFormat) -> bool:
         return self.worst <= BOUNDS[kv] and not self.wrong_best and self.greedy == self.expected
 
@@ -122,10 +127,8 @@ def main() -> int:
     for name in options.names:
         for kind in ColumnClass:
             for o in outcomes(gpu, name, options.kv, kind):
-                good = o.passes(options.kv)
-                failed += not good
-                print(f"{'ok  ' if good else 'FAIL'} {name} {kind.value:6} {o.case:14} {o.positions:3} positions "
-                      f"worst {o.worst:.1e} wrong best {o.wrong_best} greedy {'equal' if o.greedy == o.expected else 'DIFFERS'}")  # fmt: skip
+                failed += not o.passes(options.kv)
+                print(f"{'ok  ' if o.passes(options.kv) else 'FAIL'} {name} {kind.value:6} {o}")
     gpu.close()
     return failed != 0
 

@@ -71,7 +71,8 @@ def _experts(given: dict[str, Any]) -> dict[str, Any]:
 @op("kv_per_layer_pos")
 def _kv_per_layer_pos(given: dict[str, Any]) -> dict[str, Any]:
     record, kv = _record(given["model"]), given["kv"]
-    return {"averaged": _plain(kv_layer_position(record, kv, published=True)), "buffer": kv_buffer_position(record, kv, published=True)}
+    averaged = kv_layer_position(record, kv, published=True)
+    return {"averaged": _plain(averaged), "buffer": kv_buffer_position(record, kv, published=True)}
 
 
 @op("ctx_for_binding")
