@@ -1,0 +1,56 @@
+"""Puts together what the window needs around a room. What each part is made of is decided below ``ui``."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass
+
+from app.core.secrets import Secrets, open_secrets
+from app.core.settings import load_settings
+from app.models.store import is_whole
+from app.models.table import ModelTable
+from app.room.assembly import Application, assemble
+from app.room.compute import GpuSummary
+from app.room.preferences import network_of, pledge_of, room_settings
+from app.ui.this_device import ThisDevice
+
+
+@dataclass
+class Composed:
+    """A room ready to be opened or joined, and what this computer can lend to it."""
+
+    application: Application
+    secrets: Secrets
+    device: ThisDevice
+
+    async def close(self) -> None:
+        """Leaves the room and ends everything."""
+        await self.application.close()
+        await asyncio.to_thread(self.secrets.close)
+
+
+async def compose() -> Composed:
+    """Opens the GPU and the secrets, which takes up to a second or two."""
+    settings, secrets = load_settings(), await open_secrets()
+    network, room = network_of(settings, secrets), room_settings(settings.room)
+    application = await assemble(network, room, passes=secrets.passes())
+    suggested = await pledge_of(settings, application.gpu)
+    device = describe(application.gpu, suggested, application.shelf.table)
+    return Composed(application, secrets, device)
+
+
+def describe(gpu: GpuSummary | None, suggested_gb: float, table: ModelTable) -> ThisDevice:
+    starter = next((record for record in table.models if record.starter), None)
+    size = starter.download_bytes if starter is not None else 0
+    there = starter is not None and is_whole(starter)
+    if gpu is None:
+        return ThisDevice(
+            ready=True,
+            problem="No GPU that can compute was found.",
+            remedy="Update the graphics driver and start Pooled again.",
+            starter_bytes=size,
+            starter_ready=there,
+        )
+    gb = float(max(1, math.floor(suggested_gb)))
+    return ThisDevice(True, gpu.name, suggested_gb=gb, starter_bytes=size, starter_ready=there)

@@ -1,0 +1,153 @@
+"""What fills the window: a header and the screen of the state's phase."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QStackedWidget, QWidget
+
+from app.room.state import Phase, RoomState
+from app.ui import theme
+from app.ui.preferences import Preferences
+from app.ui.screens.chat import ChatScreen
+from app.ui.screens.connecting import ConnectingScreen
+from app.ui.screens.header import Header, PlainHeader
+from app.ui.screens.loading import LoadingScreen
+from app.ui.screens.lobby import LobbyScreen
+from app.ui.screens.model import ModelScreen
+from app.ui.screens.start import StartScreen
+from app.ui.screens.trouble import TroubleScreen
+from app.ui.this_device import ThisDevice
+from app.ui.widgets.card import column
+from app.ui.widgets.scroll import Scroll
+
+ScreenWithState = ConnectingScreen | LobbyScreen | TroubleScreen | ModelScreen | LoadingScreen | ChatScreen
+
+
+class Desk(QWidget):
+    """``wanted`` names a sheet to open; ``device_picked`` a device's id; ``chosen`` name and GB to remember."""
+
+    intent = Signal(object)
+    wanted = Signal(str)
+    device_picked = Signal(str)
+    chosen = Signal(str, float)
+
+    def __init__(self, device: ThisDevice, preferences: Preferences) -> None:
+        super().__init__()
+        self.setObjectName("page")
+        self._preferences = preferences
+        self._phase: Phase | None = None
+        self.plain_header, self.header = PlainHeader(), Header()
+        self.connecting, self.lobby, self.trouble = ConnectingScreen(), LobbyScreen(), TroubleScreen()
+        self.model, self.loading, self.chat = ModelScreen(), LoadingScreen(), ChatScreen()
+        self._start_page = Scroll(1000, margin=0)
+        self._stack = QStackedWidget()
+        lines = column(self, 0)
+        for part in (self.plain_header, self.header, self._stack):
+            lines.addWidget(part)
+        self.set_device(device)
+        for screen in (self._start_page, *self._screens()):
+            self._stack.addWidget(screen)
+        self._connect()
+
+    def _screens(self) -> tuple[ScreenWithState, ...]:
+        return (self.connecting, self.lobby, self.trouble, self.model, self.loading, self.chat)
+
+    def _connect(self) -> None:
+        for screen in self._screens():
+            screen.intent.connect(self.intent)
+        for source, name in (
+            (self.plain_header.settings_wanted, "settings"),
+            (self.header.settings_wanted, "settings"),
+            (self.header.invite_wanted, "invite"),
+            (self.header.menu_wanted, "menu"),
+            (self.header.devices_wanted, "devices"),
+            (self.header.leave_wanted, "leave"),
+            (self.chat.side.settings_wanted, "settings"),
+            (self.chat.side.models_wanted, "models"),
+            (self.chat.speed_wanted, "speed"),
+        ):
+            source.connect(lambda name=name: self.wanted.emit(name))
+        self.header.device_picked.connect(self.device_picked)
+        self.chat.columns_changed.connect(lambda _shown: self._list_shown())
+
+    def set_device(self, device: ThisDevice) -> None:
+        """The start screen is made for the device; what was typed into the old one is kept."""
+        code = self.start.code.text if hasattr(self, "start") else ""
+        name = self.start.name.name if hasattr(self, "start") else self._preferences.name
+        while (item := self._start_page.lines.takeAt(0)) is not None:
+            old = item.widget()
+            if old is not None:
+                old.deleteLater()
+        self.start = StartScreen(device, name, self._preferences.gb)
+        self.start.code.set_text(code)
+        self.start.intent.connect(self.intent)
+        self.start.chosen.connect(self.chosen)
+        self._start_page.lines.addWidget(self.start)
+
+    @property
+    def draft(self) -> str:
+        return self.chat.composer.text
+
+    @draft.setter
+    def draft(self, text: str) -> None:
+        self.chat.composer.box.setPlainText(text)
+
+    @property
+    def foot_height(self) -> int:
+        """How much of the foot belongs to the composer."""
+        return theme.px(80) if self._stack.currentWidget() is self.chat else 0
+
+    def display(self, state: RoomState) -> None:
+        screen = self._screen(state)
+        in_room = screen in (self.model, self.loading, self.chat)
+        self.plain_header.setVisible(not in_room)
+        self.header.setVisible(in_room)
+        if in_room:
+            self.header.display(state)
+        if screen is not None:
+            screen.display(state)
+        changed = self._stack.currentWidget() is not (screen or self._start_page)
+        self._stack.setCurrentWidget(screen or self._start_page)
+        self._list_shown()
+        if changed or self._phase is None:
+            self._focus_first(screen)
+        self._phase = state.phase
+
+    def _screen(self, state: RoomState) -> ScreenWithState | None:
+        """None: the start screen."""
+        match state.phase:
+            case Phase.START:
+                return None
+            case Phase.CONNECTING:
+                return self.connecting
+            case Phase.LOBBY:
+                return self.lobby
+            case Phase.ERROR:
+                return self.trouble
+            case Phase.OVER:
+                return self.chat if state.transcript else self.trouble
+            case Phase.ROOM:
+                return self.model
+            case Phase.STARTING:
+                return self.loading
+            case Phase.RECONNECTING:
+                return self.chat if state.label else self.connecting
+            case _:
+                return self.chat
+
+    def _focus_first(self, screen: ScreenWithState | None) -> None:
+        """Where typing makes sense at once."""
+        if screen is self.chat and not self.chat.composer.isHidden():
+            self.chat.composer.box.setFocus()
+        elif screen is None:
+            self.start.code.setFocus()
+        else:
+            self.setFocus()
+
+    def _list_shown(self) -> None:
+        shown = self._stack.currentWidget() is self.chat and self.width() >= theme.px(theme.MEDIUM)
+        self.header.show_list(shown)
+
+    def close_down(self) -> None:
+        """No work is left behind when the window goes."""
+        self.chat.slices.clear()

@@ -1,0 +1,70 @@
+"""What chips, cards and lists say about a device."""
+
+from __future__ import annotations
+
+from app.room.kinds import Kind
+from app.room.planner import LeftOut
+from app.room.state import Device, DeviceStatus
+from app.ui import words
+
+PHONES = frozenset({Kind.IPHONE, Kind.IPAD, Kind.ANDROID, Kind.TABLET})
+LEFT_OUT = {
+    LeftOut.UNNEEDED: "Not needed: fewer devices answer faster.",
+    LeftOut.SMALL: "It lends too little to hold one layer.",
+    LeftOut.LATE: "It came after the start. Deal again to include it.",
+}
+STATUS = {
+    DeviceStatus.CONNECTED: "Connected",
+    DeviceStatus.LOADING: "Loading",
+    DeviceStatus.READY: "Ready",
+    DeviceStatus.CHAT_ONLY: "Asks only",
+    DeviceStatus.SILENT: "Not responding",
+    DeviceStatus.AWAY: "Gone",
+}
+
+
+def kind_word(device: Device) -> str:
+    if device.kind is Kind.API:
+        return f"API client · {device.client}" if device.client else "API client"
+    return "phone" if device.kind in PHONES else device.kind.value
+
+
+def chip_note(device: Device) -> str:
+    """The small words behind the name on a chip."""
+    if device.status is DeviceStatus.LOADING:
+        return words.percent(device.progress or 0.0)
+    if device.silent or device.away:
+        return STATUS[device.status].lower()
+    note = words.gb(device.gb) if device.holds_layers else kind_word(device)
+    return f"{note} · you" if device.me else note
+
+
+def status_line(device: Device) -> str:
+    status = STATUS[device.status]
+    return f"{status}, {words.percent(device.progress or 0.0)}" if device.status is DeviceStatus.LOADING else status
+
+
+def hardware(device: Device) -> str:
+    """ "otter · RTX 4090"."""
+    if device.gpu and device.holds_layers:
+        return f"{device.name} · {device.gpu}"
+    return f"{device.name} · {kind_word(device)}, asks only" if not device.holds_layers else device.name
+
+
+def holding(device: Device) -> str:
+    """What it holds of the running model, or why nothing."""
+    if device.layers is not None:
+        return f"Holds {words.layers(device.layers)}, {words.gb(device.held_gb)}"
+    if device.out is not None:
+        return LEFT_OUT[device.out]
+    return ""
+
+
+def path_words(device: Device) -> str:
+    match device.path:
+        case "direct":
+            return "direct"
+        case "relay":
+            return "through a relay"
+        case _:
+            return ""

@@ -1,0 +1,238 @@
+"""Settings: the owner's for the room, everybody's for this window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+import msgspec
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
+
+from app.prompt.chat import Length, Persona, Wording
+from app.room.intents import ChangeSettings
+from app.room.planner import SplitMode
+from app.room.settings import RoomSettings, Visibility
+from app.room.state import RoomState
+from app.ui import theme
+from app.ui.preferences import Look, Preferences
+from app.ui.widgets.button import Button
+from app.ui.widgets.card import column, rule
+from app.ui.widgets.row import row
+from app.ui.widgets.segmented import Segmented
+from app.ui.widgets.switch import Switch
+from app.ui.widgets.text import label
+
+NARROW = 430
+VISIBLE = {
+    Visibility.EVERYONE: ("Everyone", "Everybody in the room reads every question and answer."),
+    Visibility.OWNER: ("Only me", "Only you read everything; others see that something is asked."),
+    Visibility.ASKER: ("Who asked", "You and whoever asked read an answer."),
+}
+LENGTHS = {
+    Length.SHORT: ("Short", "About 150 tokens at most."),
+    Length.NORMAL: ("Normal", "About 400 tokens at most."),
+    Length.LONG: ("Long", "About 1,200 tokens at most."),
+}
+PERSONAS = {
+    Persona.DEFAULT: ("Plain", "The model's own manner."),
+    Persona.CONCISE: ("Concise", "As few words as it takes."),
+    Persona.ELI5: ("Simple", "So that a child understands it."),
+    Persona.PIRATE: ("Pirate", "Like a good-natured pirate."),
+    Persona.HAIKU: ("Haiku", "Every answer is a haiku."),
+    Persona.SWARM: ("We", "The devices answer as one."),
+}
+WORDINGS = {
+    Wording.CREATIVE: ("Creative", "Looser: other words each time."),
+    Wording.FOCUSED: ("Focused", "Close to the most likely words."),
+    Wording.EXACT: ("Exact", "Always the most likely word; the same question gives the same answer."),
+}
+SPLITS = {
+    SplitMode.SPEED: ("For speed", "The fastest devices, and as few as needed."),
+    SplitMode.MEMORY: ("By memory", "Every computer holds its share."),
+}
+LOOKS = {Look.SYSTEM: "System", Look.LIGHT: "Light", Look.DARK: "Dark"}
+TEXTS = {100: "100 %", 125: "125 %", 150: "150 %", 200: "200 %"}
+Choice = TypeVar("Choice", bound=Hashable)
+
+
+class Setting(QWidget):
+    """A name, one sentence about the present choice, and the control; below each other where it is narrow."""
+
+    def __init__(self, name: str, control: QWidget) -> None:
+        super().__init__()
+        self._help = label("", theme.SMALL, 400, "muted", wrap=True)
+        said = column(spacing=2)
+        said.addWidget(label(name, weight=500, wrap=True))
+        said.addWidget(self._help)
+        self._line = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._line.setContentsMargins(0, 0, 0, 0)
+        self._line.setSpacing(theme.px(12))
+        self._line.addLayout(said, 1)
+        self._line.addWidget(control)
+        self._small = isinstance(control, Switch)
+
+    def say(self, text: str) -> None:
+        self._help.setText(text)
+        self._help.setVisible(bool(text))
+
+    def stack(self, narrow: bool) -> None:
+        below = narrow and not self._small
+        self._line.setDirection(QBoxLayout.Direction.TopToBottom if below else QBoxLayout.Direction.LeftToRight)
+
+
+class SettingsSheet(QWidget):
+    """``preferred`` tells how this window should look from now on."""
+
+    WIDTH = 580
+    intent = Signal(object)
+    preferred = Signal(object)
+    save_wanted = Signal()
+    leave_wanted = Signal()
+
+    def __init__(self, preferences: Preferences) -> None:
+        super().__init__()
+        self._settings, self._preferences = RoomSettings(), preferences
+        self._refreshers: list[Callable[[], None]] = []
+        self._rows: list[Setting] = []
+        lines = column(self, 20)
+        self._owner = QWidget()
+        self._fill_owner(column(self._owner, 14))
+        self._room = QWidget()
+        self._fill_room(column(self._room, 14))
+        window = column(spacing=14)
+        self._fill_window(window)
+        lines.addWidget(self._owner)
+        lines.addLayout(window)
+        lines.addWidget(self._room)
+
+    def _fill_owner(self, lines: QVBoxLayout) -> None:
+        _heading(lines, "Joining")
+        self._switch(
+            lines,
+            "Ask before new devices join",
+            lambda s: s.ask_first,
+            _with("ask_first"),
+            ("You press Allow for every device that comes with the code.", "Anyone with the code gets in."),
+        )
+        _heading(lines, "Conversation")
+        self._choice(lines, "Who reads the chat", VISIBLE, lambda s: s.visibility, _with("visibility"))
+        self._choice(lines, "Answers", LENGTHS, lambda s: s.style.length, _with_style("length"))
+        self._switch(
+            lines,
+            "Think before answering",
+            lambda s: s.style.thinking,
+            _with_style("thinking"),
+            ("Better answers, later. The thoughts can be unfolded.", "Answers begin at once."),
+        )
+        _heading(lines, "Model")
+        self._choice(lines, "Manner", PERSONAS, lambda s: s.style.persona, _with_style("persona"))
+        self._choice(lines, "Wording", WORDINGS, lambda s: s.style.wording, _with_style("wording"))
+        self._choice(lines, "Layers are dealt", SPLITS, lambda s: s.split, _with("split"))
+        self._switch(
+            lines,
+            "Deal again by itself",
+            lambda s: s.auto_redeal,
+            _with("auto_redeal"),
+            ("When a device is lost, the room goes on with the others.", "The room waits until you deal again."),
+        )
+
+    def _fill_window(self, lines: QVBoxLayout) -> None:
+        _heading(lines, "This window")
+        for name, choices, field in (("Look", LOOKS, "look"), ("Text size", TEXTS, "text")):
+            control = Segmented(list(choices.items()), name)
+            control.set_choice(getattr(self._preferences, field))
+            control.chosen.connect(lambda value, field=field: self._prefer(field, value))
+            self._add(lines, name, control).say("")
+        motion = Switch("Motion")
+        motion.setChecked(self._preferences.motion)
+        motion.clicked.connect(lambda on: self._prefer("motion", on))
+        self._add(lines, "Motion", motion).say("Off: nothing in this window moves by itself.")
+
+    def _fill_room(self, lines: QVBoxLayout) -> None:
+        _heading(lines, "Room")
+        save = Button("Save the chat", "", self.save_wanted.emit)
+        leave = Button("Leave the room", "bad", self.leave_wanted.emit)
+        lines.addLayout(row(save, leave, None))
+
+    def _add(self, lines: QVBoxLayout, name: str, control: QWidget) -> Setting:
+        made = Setting(name, control)
+        lines.addWidget(made)
+        self._rows.append(made)
+        return made
+
+    def _choice(
+        self,
+        lines: QVBoxLayout,
+        name: str,
+        options: Mapping[Choice, tuple[str, str]],
+        read: Callable[[RoomSettings], Choice],
+        write: Callable[[RoomSettings, object], RoomSettings],
+    ) -> None:
+        control = Segmented([(key, text) for key, (text, _) in options.items()], name)
+        control.chosen.connect(lambda value: self._change(write(self._settings, value)))
+        setting = self._add(lines, name, control)
+
+        def refresh() -> None:
+            now = read(self._settings)
+            control.set_choice(now)
+            setting.say(options[now][1])
+
+        self._refreshers.append(refresh)
+
+    def _switch(
+        self,
+        lines: QVBoxLayout,
+        name: str,
+        read: Callable[[RoomSettings], bool],
+        write: Callable[[RoomSettings, object], RoomSettings],
+        on_off: tuple[str, str],
+    ) -> None:
+        control = Switch(name)
+        control.clicked.connect(lambda on: self._change(write(self._settings, on)))
+        setting = self._add(lines, name, control)
+
+        def refresh() -> None:
+            control.setChecked(read(self._settings))
+            setting.say(on_off[0] if read(self._settings) else on_off[1])
+
+        self._refreshers.append(refresh)
+
+    def _change(self, settings: RoomSettings) -> None:
+        self._settings = settings
+        self._refresh()
+        self.intent.emit(ChangeSettings(settings))
+
+    def _prefer(self, field: str, value: object) -> None:
+        self._preferences = msgspec.structs.replace(self._preferences, **{field: value})
+        self.preferred.emit(self._preferences)
+
+    def display(self, state: RoomState) -> None:
+        self._settings = state.settings
+        self._owner.setVisible(state.i_am_creator)
+        self._room.setVisible(state.phase.in_room)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        for refresh in self._refreshers:
+            refresh()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        for each in self._rows:
+            each.stack(self.width() < theme.px(NARROW))
+
+
+def _heading(lines: QVBoxLayout, text: str) -> None:
+    if lines.count():
+        lines.addWidget(rule())
+    lines.addWidget(label(text, theme.SMALL, 600, "muted"))
+
+
+def _with(field: str) -> Callable[[RoomSettings, object], RoomSettings]:
+    return lambda settings, value: replace(settings, **{field: value})
+
+
+def _with_style(field: str) -> Callable[[RoomSettings, object], RoomSettings]:
+    return lambda settings, value: replace(settings, style=replace(settings.style, **{field: value}))

@@ -1,0 +1,121 @@
+"""The window: shows a room's state, sends a person's intents."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+from PySide6.QtCore import QSize, QTimer, Signal
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QCloseEvent
+from PySide6.QtWidgets import QApplication, QMainWindow
+
+from app.room.codes import format_code
+from app.room.intents import Leave
+from app.room.state import Phase, RoomState
+from app.ui import looks
+from app.ui.desk import Desk
+from app.ui.preferences import Preferences
+from app.ui.save_chat import save_chat
+from app.ui.sheets.stack import Sheets
+from app.ui.this_device import ThisDevice
+from app.ui.widgets.focus_ring import FocusRing
+from app.ui.widgets.layer_band import DOING
+from app.ui.widgets.toasts import Toasts
+
+REPAINT_MS = 50
+SIZE, SMALLEST = QSize(1280, 820), QSize(440, 480)
+
+
+class MainWindow(QMainWindow):
+    """``offer`` takes states as fast as they come and shows the newest twenty times a second."""
+
+    intent = Signal(object)
+    preferred = Signal(object)
+    closing = Signal()
+
+    def __init__(self, device: ThisDevice, preferences: Preferences) -> None:
+        super().__init__()
+        self.state = RoomState()
+        self._device = device
+        self._preferences = preferences
+        self._repaint = QTimer(self, interval=REPAINT_MS, singleShot=True)
+        self._repaint.setObjectName("repaint")
+        self._repaint.timeout.connect(lambda: self.display(self.state))
+        self.setMinimumSize(SMALLEST)
+        self.resize(SIZE)
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Makes every widget anew, after the look or the size of text changed."""
+        draft = self.desk.draft if hasattr(self, "desk") else ""
+        self.desk = Desk(self._device, self._preferences)
+        self.setCentralWidget(self.desk)
+        self.toasts = Toasts(self.desk)
+        self.sheets = Sheets(self.desk, self._preferences)
+        self.ring = FocusRing(self.desk)
+        self._connect()
+        self.desk.draft = draft
+        self.display(self.state)
+
+    def _connect(self) -> None:
+        for source in (self.desk, self.toasts, self.sheets):
+            source.intent.connect(self.intent)
+        self.desk.wanted.connect(self.sheets.open)
+        self.desk.device_picked.connect(self.sheets.open_device)
+        self.desk.chosen.connect(self._chose)
+        self.sheets.preferred.connect(self._prefer)
+        self.sheets.save_wanted.connect(lambda: save_chat(self, self.state))
+        self.sheets.leaving.connect(lambda: self.intent.emit(Leave()))
+
+    def set_device(self, device: ThisDevice) -> None:
+        """The GPU has been looked at."""
+        self._device = device
+        self.desk.set_device(device)
+
+    def offer(self, state: RoomState) -> None:
+        self._tell_changes(self.state, state)
+        self.state = state
+        if not self._repaint.isActive():
+            self._repaint.start()
+
+    def display(self, state: RoomState) -> None:
+        self.state = state
+        self.setWindowTitle(f"Pooled · {format_code(state.code)}" if state.phase.in_room else "Pooled")
+        self.desk.display(state)
+        self.toasts.lift(self.desk.foot_height)
+        self.toasts.display(state.notices)
+        self.sheets.display(state)
+
+    def _tell_changes(self, before: RoomState, now: RoomState) -> None:
+        """Says in words what a screen reader cannot see, and asks for attention from the background."""
+        if now.phase is not before.phase and now.phase in DOING:
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, DOING[now.phase][0]))
+        answered = before.live is not None and now.live is None
+        knocked = len(now.waiting) > len(before.waiting)
+        if (answered or knocked or now.phase is Phase.OVER is not before.phase) and not self.isActiveWindow():
+            QApplication.alert(self)
+
+    def _chose(self, name: str, gb: float) -> None:
+        self._remember(msgspec.structs.replace(self._preferences, name=name, gb=gb))
+
+    def _prefer(self, preferences: Preferences) -> None:
+        """The sheet stays open over the window in its new look."""
+        kept = msgspec.structs.replace(preferences, name=self._preferences.name, gb=self._preferences.gb)
+        self._remember(kept)
+        self.restyle()
+        self.sheets.open("settings")
+
+    def restyle(self) -> None:
+        """Takes the look from the preferences and the system again."""
+        looks.apply(cast(QApplication, QApplication.instance()), looks.theme_for(self._preferences))
+        self.rebuild()
+
+    def _remember(self, preferences: Preferences) -> None:
+        self._preferences = preferences
+        self.preferred.emit(preferences)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self._repaint.stop()
+        self.desk.close_down()
+        event.accept()
+        self.closing.emit()
