@@ -6,22 +6,39 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 mode=${1:-run}
 
-run_packages=(python3-venv libegl1 libgl1 libxkbcommon0 libxkbcommon-x11-0 libdbus-1-3 libfontconfig1 libvulkan1
+# "a|b": the same library under its older and its newer name.
+run_packages=(python3-venv "libglib2.0-0|libglib2.0-0t64" libwayland-cursor0 libwayland-egl1 libegl1 libgl1 libxkbcommon0 libxkbcommon-x11-0 libdbus-1-3 libfontconfig1 libvulkan1
   libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 libxcb-image0 libxcb-render-util0 libxcb-xinerama0
   libxcb-randr0 libxcb-shape0 libxcb-xkb1)
 # A Vulkan driver that runs on the processor: for machines without a GPU, and for the tests.
 software_gpu=(mesa-vulkan-drivers)
 
+installed() {
+  dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'
+}
+
 missing_packages() {
-  for name in "$@"; do
-    dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || printf '%s ' "$name"
+  local names name
+  for names in "$@"; do
+    IFS='|' read -ra names <<<"$names"
+    for name in "${names[@]}"; do installed "$name" && continue 2; done
+    printf '%s ' "$(known_of "${names[@]}")"
   done
+}
+
+# The first name this system's package lists know, else the first.
+known_of() {
+  local name
+  for name in "$@"; do
+    apt-cache show "$name" >/dev/null 2>&1 && { echo "$name"; return; }
+  done
+  echo "$1"
 }
 
 install_packages() {
   local missing prefix=()
   missing=$(missing_packages "$@")
-  [ -z "$missing" ] && return 0
+  [ -z "${missing// /}" ] && return 0
   if [ "$(id -u)" != 0 ]; then
     if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then prefix=(sudo); else
       echo "These system packages are missing and cannot be installed from here:" >&2
@@ -30,8 +47,9 @@ install_packages() {
       exit 1
     fi
   fi
-  echo "Installing system packages: $missing"
   "${prefix[@]}" apt-get update -qq
+  missing=$(missing_packages "$@")
+  echo "Installing system packages: $missing"
   # shellcheck disable=SC2086
   DEBIAN_FRONTEND=noninteractive "${prefix[@]}" apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
