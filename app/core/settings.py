@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -16,6 +16,7 @@ from app.core.paths import data_dir
 log = logging.getLogger(__name__)
 
 LARGEST_FILE = 1 << 20
+MOST_GB = 4_096
 
 
 class RoomDefaults(msgspec.Struct, frozen=True):
@@ -44,7 +45,7 @@ class Settings(msgspec.Struct, frozen=True):
     """``pledge_gb`` 0: what the memory rule gives. ``signal`` lists room servers, tried before the own one."""
 
     name: str = ""
-    pledge_gb: float = 0.0
+    pledge_gb: Annotated[float, msgspec.Meta(ge=0, le=MOST_GB)] = 0.0
     theme: Literal["system", "light", "dark"] = "system"
     signal: tuple[str, ...] = ()
     cloud: bool = True

@@ -135,7 +135,10 @@ def _tokens(metadata: Metadata) -> list[str]:
 
 def _merges(metadata: Metadata, vocabulary: dict[str, int]) -> list[tuple[str, str]]:
     """Pairs in rank order; those whose parts or result are not in the vocabulary can never apply."""
-    pairs = [str(line).split(" ", 1) for line in metadata.get("tokenizer.ggml.merges") or []]
+    lines = metadata.get("tokenizer.ggml.merges") or []
+    if not isinstance(lines, list):
+        raise ModelError("The model file carries no list of merges.", "Get a complete file.")
+    pairs = [str(line).split(" ", 1) for line in lines]
     return [
         (pair[0], pair[1])
         for pair in pairs

@@ -93,9 +93,12 @@ class Dealing:
     # -- starting ---------------------------------------------------------------------------------------
 
     def start(self, wish: StartWish, *, again: bool = False) -> None:
-        """Raises RoomError while another start runs, unless this one replaces it."""
+        """Raises RoomError while another start runs, unless this one replaces it, and ModelError or RoomError
+        for a model that could not take the place of the one that runs, which then goes on."""
         if self.stage is Stage.STARTING and not again:
             raise RoomError("A model is being started already.", "Wait for it, or stop it first.")
+        if self.chain is not None and not again:
+            self._plan(self._ports.table.get(wish.model), wish)
         self._cancel()
         if self.chain is not None:
             self._end_chain(self.chain, another=not again)
@@ -139,7 +142,7 @@ class Dealing:
     async def _fail(self, why: str) -> None:
         self.stage, self.chain, self.planned = Stage.IDLE, None, None
         self._own_ready, self._loaded = False, None
-        self._ports.crowd.tell(m.StartFailed(why=why))
+        self._ports.crowd.tell(m.StartFailed(why=m.line(why)))
         self.on_failed(why)
         with contextlib.suppress(PooledError):
             await self._ports.compute.unload()

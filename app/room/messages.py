@@ -6,6 +6,7 @@ on the wire and left out when false; members we do not know are ignored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -15,14 +16,16 @@ from app.core.errors import ProtocolError
 
 PROTOCOL_VERSION = 4
 LONGEST_ASK = 200_000
+LONGEST_LINE = 4_000
 HISTORY_SENT = 20
 
 Name = Annotated[str, msgspec.Meta(max_length=200)]
 PeerId = Annotated[str, msgspec.Meta(max_length=120)]
-Line = Annotated[str, msgspec.Meta(max_length=4_000)]
+Line = Annotated[str, msgspec.Meta(max_length=LONGEST_LINE)]
 LongText = Annotated[str, msgspec.Meta(max_length=LONGEST_ASK)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 Ms = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Stamp = Annotated[float, msgspec.Meta(ge=0, le=2**53)]
 Layer = Annotated[int, msgspec.Meta(ge=0, le=4_096)]
 ByName = Annotated[dict[Name, Name], msgspec.Meta(max_length=256)]
 NumberByName = Annotated[dict[Name, float], msgspec.Meta(max_length=256)]
@@ -72,11 +75,11 @@ class Leaving(Message, frozen=True, tag="leaving"):
 
 
 class Ping(Message, frozen=True, tag="ping"):
-    ts: float = 0.0
+    ts: Stamp = 0.0
 
 
 class Pong(Message, frozen=True, tag="pong"):
-    ts: float = 0.0
+    ts: Stamp = 0.0
 
 
 class Roster(Message, frozen=True, tag="roster"):
@@ -372,8 +375,20 @@ def decode(raw: Mapping[str, object]) -> Message | None:
 
 def _without_nulls(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(name): _without_nulls(kept) for name, kept in value.items() if kept is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {str(name): _without_nulls(kept) for name, kept in value.items() if not _is_null(kept)}
+    if isinstance(value, (list, tuple)):
+        return [_without_nulls(item) for item in value]
+    return None if _is_null(value) else value
+
+
+def _is_null(value: object) -> bool:
+    """NaN and infinity count as null, as in JSON: they would pass every bound of a type."""
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def line(text: str) -> str:
+    """Text of any length cut to a ``Line``: others drop a message whose line is longer."""
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "\u2026"
 
 
 def encode(message: Message) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -47,12 +46,12 @@ class Meta:
 
 
 def number(value: object) -> float:
-    """A finite number from a number, a truth value or its text; 0 for anything else."""
+    """A size from a number, a truth value or its text; 0 for anything else, as for one below 0."""
     if isinstance(value, str):
         value = _parsed(value)
     if not isinstance(value, (bool, int, float)):
         return 0.0
-    return float(value) if abs(value) < 2**53 and math.isfinite(value) else 0.0
+    return float(value) if 0 <= value < 2**53 else 0.0
 
 
 def _parsed(text: str) -> float | None:

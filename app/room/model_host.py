@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.core.errors import RoomError
+from app.core.errors import PooledError
 from app.room import messages as m
 from app.room.crowd import Crowd
 from app.room.dealing import Dealing, DealingPorts, Stage, StartWish
@@ -32,10 +32,10 @@ class ModelHost:
         return self.dealing.stage
 
     def start(self, wish: StartWish, asker: str) -> None:
-        """A second start while one runs is refused to whoever pressed it."""
+        """A start that cannot be is refused to whoever pressed it."""
         try:
             self.dealing.start(wish)
-        except RoomError as error:
+        except PooledError as error:
             refusal = m.StartRefused(why=str(error))
             if asker == self._crowd.me:
                 self._crowd.show(refusal)

@@ -348,14 +348,14 @@ class Talk:
         use = m.ContextUse(used=len(self._record.ids), max=context)
         self._remember(now, stats)
         self._tell_map(live=False)
-        self._tell_exchange(m.AnswerDone(stats=stats, ctx=use, failed=failed, capped=capped))
+        self._tell_exchange(m.AnswerDone(stats=m.line(stats), ctx=use, failed=failed, capped=capped))
 
     def _remember(self, now: _Answering, stats: str) -> None:
         question = now.question
-        item = m.HistoryItem(question.name, question.text, now.text, stats, question.mid)
+        item = m.HistoryItem(question.name, question.text, now.text, m.line(stats), question.mid)
         if now.continued and self._history:
             last = self._history.pop()
-            item = m.HistoryItem(last.name, last.text, last.reply + now.text, stats, last.mid)
+            item = m.HistoryItem(last.name, last.text, last.reply + now.text, item.stats, last.mid)
         self._history = [*self._history, item][-HISTORY_KEPT:]
 
     def _stats(self, now: _Answering, ending: Ending) -> str:

@@ -130,7 +130,7 @@ class Worker:
         self._load, self._ready = None, False
         with contextlib.suppress(PooledError):
             await self._ports.compute.unload()
-        self._ports.tell(m.DeviceError(message=str(error), load=True))
+        self._ports.tell(m.DeviceError(message=m.line(str(error)), load=True))
 
     def next(self, change: m.Next) -> None:
         """A neighbour changed; the model host waits for the answer."""
@@ -192,7 +192,7 @@ class Worker:
             try:
                 await self._run(frame)
             except PooledError as error:
-                self._ports.tell(m.DeviceError(message=str(error)))
+                self._ports.tell(m.DeviceError(message=m.line(str(error))))
 
     async def _run(self, frame: Frame) -> None:
         if frame.control.reset:

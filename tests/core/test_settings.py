@@ -48,7 +48,17 @@ def test_another_name_is_another_animal_that_can_be_said_and_typed() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b'{"theme":"purple"}', b'{"name":3}', b"\xff\xfe", b"[" * 100_000, b'{"signal":"cloud"}'],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"theme":"purple"}',
+        b'{"name":3}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"signal":"cloud"}',
+        b'{"pledge_gb":1e300}',
+    ],
 )
 def test_a_damaged_file_gives_the_defaults_and_is_kept_aside(content: bytes) -> None:
     settings_path().write_bytes(content)

@@ -3,8 +3,11 @@
 import pytest
 
 from app.engine.device import Gpu
+from app.engine.gguf import GgufFile
+from app.engine.tokenizer import GgufTokenizer
 from app.engine.types import ColumnClass, KvFormat
 from tests.golden import cases_of, golden_models, load_cut, outcomes, run_case
+from tests.starter import starter_model
 
 
 @pytest.mark.parametrize("kind", list(ColumnClass), ids=lambda k: k.value)
@@ -27,3 +30,10 @@ def test_smollm2_cut_in_two_with_half_precision_between(gpu: Gpu) -> None:
     for engine in engines:
         engine.close()
     assert outcome.passes(KvFormat.F16), outcome
+
+
+def test_smollm2_splits_text_as_llama_cpp_does() -> None:
+    tokenizer = GgufTokenizer(GgufFile.open(starter_model()).metadata)
+    for case in cases_of("smollm2-135m-q4_1-float"):
+        assert tokenizer.encode_with_specials(case["prompt"]) == case["prompt_ids"]
+    assert tokenizer.encode("in 2018 it rained 12.5 mm")[1:5] == [tokenizer.encode(c)[0] for c in " 201"]

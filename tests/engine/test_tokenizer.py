@@ -74,6 +74,7 @@ def test_one_long_word_takes_linear_time() -> None:
         ({"tokenizer.ggml.model": "llama"}, "llama"),
         ({"tokenizer.ggml.tokens": []}, "vocabulary"),
         ({"tokenizer.ggml.token_type": [1] * 99}, "kinds"),
+        ({"tokenizer.ggml.merges": 7}, "merges"),
     ],
 )
 def test_refusals_name_what_is_wrong(change: dict[str, object], word: str) -> None:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from app.core.errors import ProtocolError
 from app.room import messages as m
 from app.room.authority import CHAIN_ONLY, CREATOR_ONLY, HOST_ONLY, Viewpoint, counts
+from app.room.binarypack import pack
+from app.room.meta import Meta, meta_map, read_meta
 from app.room.names import clean_name, unique_name
 
 CREATOR, ME, OTHER = "pooled-room-4TKG9P", "me", "other"
@@ -140,3 +142,32 @@ def test_names_are_cleaned_and_unique() -> None:
     assert unique_name("otter", {"heron"}) == "otter"
     assert unique_name("otter", {"otter", "otter 2"}) == "otter 3"
     assert len(unique_name("x" * 40, {"x" * 40})) == 38
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_counts_as_not_said(number: float) -> None:
+    """It would pass every bound of a type, and no message could be made of it."""
+    assert m.decode({"t": "ai-progress", "pct": number}) == m.LoadShare()
+    assert m.decode({"t": "ai-tele", "k": {"one": number, "pre": 2.0}}) == m.Telemetry(k=m.Timings(pre=2.0))
+    with pytest.raises(ProtocolError):
+        m.decode({"t": "ai-load", "model": "m", "range": [number, 3], "ctx": 64})
+
+
+@pytest.mark.parametrize("stamp", [1e308, -1.0])
+def test_a_stamp_that_cannot_be_sent_back_is_refused(stamp: float) -> None:
+    with pytest.raises(ProtocolError):
+        m.decode({"t": "ping", "ts": stamp})
+
+
+@pytest.mark.parametrize("length", [0, m.LONGEST_LINE, m.LONGEST_LINE + 1, 10**6])
+def test_a_line_of_any_length_is_taken_by_others(length: int) -> None:
+    said = m.StartFailed(why=m.line("x" * length))
+    assert m.decode(m.encode(said)) == said
+    assert len(said.why) == min(length, m.LONGEST_LINE)
+
+
+@pytest.mark.parametrize("size", [-1, -(2**40), -(2**40) + 0.5, 2**60, float("nan"), "-inf", "-3"])
+def test_impossible_sizes_count_as_not_said(size: object) -> None:
+    meta = read_meta({"contribGB": size, "maxBindMB": size, "webgpu": 1})
+    assert meta == Meta(webgpu=True, webgpu_said=True)
+    assert pack(meta_map(meta))

@@ -44,7 +44,8 @@ RECORD = ModelRecord(
     picker=True,
 )
 OTHER = msgspec.structs.replace(RECORD, key="toy-b", label="Toy B")
-TABLE = ModelTable(models=(RECORD, OTHER))
+HUGE = msgspec.structs.replace(RECORD, key="toy-huge", label="Toy Huge", layer_bytes=64 * GIB, picker=False)
+TABLE = ModelTable(models=(RECORD, OTHER, HUGE))
 
 
 @dataclass(frozen=True)
