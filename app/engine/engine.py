@@ -101,7 +101,7 @@ class Engine:
         Raises ModelError, FileError, OutOfMemory, DeviceLost or LoadCancelled.
         """
         config = read_config(file)
-        if options.context > config.context:
+        if not 1 <= options.context <= config.context:
             raise ModelError(
                 f"The model was made for {config.context} positions, {options.context} were asked for.",
                 "Choose a shorter context.",

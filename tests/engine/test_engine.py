@@ -177,6 +177,12 @@ def test_the_pledge_is_never_passed(gpu: Gpu, plain: GgufFile) -> None:
     fits.close()
 
 
+@pytest.mark.parametrize("context", [-1, 0, 1025])
+def test_a_context_the_model_was_not_made_for_is_refused(gpu: Gpu, plain: GgufFile, context: int) -> None:
+    with pytest.raises(ModelError, match="1024 positions"):
+        whole(gpu, plain, Options(context=context, pledge=1 << 30))
+
+
 def test_a_load_can_be_called_off(gpu: Gpu, plain: GgufFile) -> None:
     shares: list[float] = []
     with pytest.raises(LoadCancelled):
