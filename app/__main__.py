@@ -26,14 +26,12 @@ def has_display() -> bool:
     return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in DISPLAYS)
 
 
-# Each half is loaded only when it is used: the terminal works where Qt's libraries are missing. Logging is set up
-# afterwards, because the GPU library insists on being the first to make its logger.
+# Each half is loaded only when it is used: the terminal works where Qt's libraries are missing.
 
 
 def _window() -> int:
     from app.ui.application import run
 
-    set_up_logging()
     return run()
 
 
@@ -45,6 +43,7 @@ def _terminal(options: Options) -> int:
     except KeyboardInterrupt:
         return LEFT  # loading takes a second or two, and there is nothing to leave yet
 
+    # Only now, because the GPU library insists on being the first to make its logger.
     set_up_logging()
     return run_verb(options)
 

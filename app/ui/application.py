@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
 import sys
+from collections.abc import Callable, Coroutine
 from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
 
-import msgspec
 from PySide6.QtGui import QGuiApplication, QIcon, QPixmap
 from PySide6.QtWidgets import QApplication
 from qasync import QEventLoop
 
-from app.core.settings import load_settings, save_settings
+from app.core.log import set_up_logging
 from app.room.intents import ChangeSettings, Intent
-from app.room.preferences import room_defaults
 from app.ui import highlight, looks
-from app.ui.compose import Composed, compose
+from app.ui.first_paint import FirstPaint
 from app.ui.fonts import load_fonts
 from app.ui.holds import HoldWatcher
 from app.ui.preferences import read_preferences, write_preferences
 from app.ui.this_device import ThisDevice
 from app.ui.widgets.mark import mark_picture
 from app.ui.window import MainWindow
+
+if TYPE_CHECKING:
+    from app.ui.compose import Composed
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +40,7 @@ DONE = 0
 def run() -> int:
     """Shows the window until it is closed; the exit code."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.disable()
     sys.excepthook = _log_unexpected
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Pooled")
@@ -61,15 +66,16 @@ async def _main(application: QApplication) -> bool:
     """Whether everything ended in time."""
     preferences = read_preferences()
     looks.apply(application, looks.theme_for(preferences))
-    window, closed = MainWindow(ThisDevice(), preferences), asyncio.Event()
+    window, closed, painted = MainWindow(ThisDevice(), preferences), asyncio.Event(), asyncio.Event()
     window.preferred.connect(write_preferences)
     window.closing.connect(closed.set)
+    window.closing.connect(painted.set)
     QGuiApplication.styleHints().colorSchemeChanged.connect(lambda _scheme: window.restyle())
     _close_on_signals(window)
     watcher = HoldWatcher(application) if os.environ.get("POOLED_DEBUG") == "1" else None
+    FirstPaint(window.desk).done.connect(painted.set)
     window.show()
-    highlight.prepare()
-    ended = await _serve(window, closed)
+    ended = await _serve(window, closed, painted)
     del watcher
     window.deleteLater()
     return ended
@@ -83,32 +89,66 @@ def _close_on_signals(window: MainWindow) -> None:
         signal.signal(each, close)
 
 
-async def _serve(window: MainWindow, closed: asyncio.Event) -> bool:
+async def _serve(window: MainWindow, closed: asyncio.Event, painted: asyncio.Event) -> bool:
     """Builds the room while the window is already there."""
-    composing = asyncio.create_task(compose(), name="compose")
+    await painted.wait()
+    for _made in window.desk.prepare():
+        await asyncio.sleep(0)
+    if closed.is_set():
+        return True
+    composing = asyncio.create_task(_compose(closed), name="compose")
     composing.add_done_callback(lambda task: _connect(window, task))
     await closed.wait()
     try:
         async with asyncio.timeout(END_WITHIN_S):
-            await (await composing).close()
+            composed = await composing
+            if composed is not None:
+                await composed.close()
     except TimeoutError:
         log.warning("not everything ended in time")
         return False
     return True
 
 
-def _connect(window: MainWindow, task: asyncio.Task[Composed]) -> None:
+async def _compose(closed: asyncio.Event) -> Composed | None:
+    """None when the window was closed meanwhile."""
+    compose = await asyncio.to_thread(_load_room)
+    return None if closed.is_set() else await compose()
+
+
+def _load_room() -> Callable[[], Coroutine[None, None, Composed]]:
+    """Loads GPU, network and tokenizer, which takes seconds, so it comes after the first paint and in a thread.
+
+    Logging is set up afterwards, because the GPU library insists on being the first to make its logger.
+    """
+    from app.ui.compose import compose
+
+    set_up_logging()
+    return compose
+
+
+def _connect(window: MainWindow, task: asyncio.Task[Composed | None]) -> None:
+    keep_what_is_loaded()
     if task.cancelled():
         return
     composed = task.result()
+    if composed is None:
+        return
     room = composed.application.room
 
     def hand_on(intent: Intent) -> None:
         room.handle(intent)
         if isinstance(intent, ChangeSettings):
-            save_settings(msgspec.structs.replace(load_settings(), room=room_defaults(intent.settings)))
+            composed.remember(intent.settings)
 
     window.intent.connect(hand_on)
     room.subscribe(window.offer)
     window.set_device(composed.device)
     window.offer(room.state)
+    highlight.prepare()
+
+
+def keep_what_is_loaded() -> None:
+    """Code and tables stay to the end: looking through them for garbage holds the window up to a quarter second."""
+    gc.freeze()
+    gc.enable()

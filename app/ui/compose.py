@@ -6,13 +6,16 @@ import asyncio
 import math
 from dataclasses import dataclass
 
+import msgspec
+
 from app.core.secrets import Secrets, open_secrets
-from app.core.settings import load_settings
+from app.core.settings import load_settings, save_settings
 from app.models.store import is_whole
 from app.models.table import ModelTable
 from app.room.assembly import Application, assemble
 from app.room.compute import GpuSummary
-from app.room.preferences import network_of, pledge_of, room_settings
+from app.room.preferences import network_of, pledge_of, room_defaults, room_settings
+from app.room.settings import RoomSettings
 from app.ui.this_device import ThisDevice
 
 
@@ -23,6 +26,10 @@ class Composed:
     application: Application
     secrets: Secrets
     device: ThisDevice
+
+    def remember(self, settings: RoomSettings) -> None:
+        """The next room opened here starts with these."""
+        save_settings(msgspec.structs.replace(load_settings(), room=room_defaults(settings)))
 
     async def close(self) -> None:
         """Leaves the room and ends everything."""

@@ -1,26 +1,41 @@
-"""What fills the window: a header and the screen of the state's phase."""
+"""What fills the window: a header and the screen of the state's phase.
+
+The screens of a room are loaded and made when first shown, or ahead of that by ``prepare``: the start screen waits
+for none of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
+from shiboken6 import isValid
 
 from app.room.state import Phase, RoomState
 from app.ui import theme
 from app.ui.preferences import Preferences
-from app.ui.screens.chat import ChatScreen
-from app.ui.screens.connecting import ConnectingScreen
 from app.ui.screens.header import Header, PlainHeader
-from app.ui.screens.loading import LoadingScreen
-from app.ui.screens.lobby import LobbyScreen
-from app.ui.screens.model import ModelScreen
 from app.ui.screens.start import StartScreen
-from app.ui.screens.trouble import TroubleScreen
 from app.ui.this_device import ThisDevice
 from app.ui.widgets.card import column
 from app.ui.widgets.scroll import Scroll
 
-ScreenWithState = ConnectingScreen | LobbyScreen | TroubleScreen | ModelScreen | LoadingScreen | ChatScreen
+if TYPE_CHECKING:
+    from app.ui.screens.chat import ChatScreen
+    from app.ui.screens.connecting import ConnectingScreen
+    from app.ui.screens.loading import LoadingScreen
+    from app.ui.screens.lobby import LobbyScreen
+    from app.ui.screens.model import ModelScreen
+    from app.ui.screens.trouble import TroubleScreen
+
+    ScreenWithState = ConnectingScreen | LobbyScreen | TroubleScreen | ModelScreen | LoadingScreen | ChatScreen
+    Screen = TypeVar("Screen", bound=ScreenWithState)
+
+
+BEFORE_ROOM, IN_ROOM = ("connecting", "lobby", "trouble"), ("model", "loading", "chat")
 
 
 class Desk(QWidget):
@@ -37,24 +52,73 @@ class Desk(QWidget):
         self._preferences = preferences
         self._phase: Phase | None = None
         self.plain_header, self.header = PlainHeader(), Header()
-        self.connecting, self.lobby, self.trouble = ConnectingScreen(), LobbyScreen(), TroubleScreen()
-        self.model, self.loading, self.chat = ModelScreen(), LoadingScreen(), ChatScreen()
         self._start_page = Scroll(1000, margin=0)
         self._stack = QStackedWidget()
         lines = column(self, 0)
         for part in (self.plain_header, self.header, self._stack):
             lines.addWidget(part)
         self.set_device(device)
-        for screen in (self._start_page, *self._screens()):
-            self._stack.addWidget(screen)
+        self._stack.addWidget(self._start_page)
         self._connect()
 
-    def _screens(self) -> tuple[ScreenWithState, ...]:
-        return (self.connecting, self.lobby, self.trouble, self.model, self.loading, self.chat)
+    @cached_property
+    def connecting(self) -> ConnectingScreen:
+        from app.ui.screens.connecting import ConnectingScreen
+
+        return self._joined(ConnectingScreen())
+
+    @cached_property
+    def lobby(self) -> LobbyScreen:
+        from app.ui.screens.lobby import LobbyScreen
+
+        return self._joined(LobbyScreen())
+
+    @cached_property
+    def trouble(self) -> TroubleScreen:
+        from app.ui.screens.trouble import TroubleScreen
+
+        return self._joined(TroubleScreen())
+
+    @cached_property
+    def model(self) -> ModelScreen:
+        from app.ui.screens.model import ModelScreen
+
+        return self._joined(ModelScreen())
+
+    @cached_property
+    def loading(self) -> LoadingScreen:
+        from app.ui.screens.loading import LoadingScreen
+
+        return self._joined(LoadingScreen())
+
+    @cached_property
+    def chat(self) -> ChatScreen:
+        from app.ui.screens.chat import ChatScreen
+
+        made = self._joined(ChatScreen())
+        made.side.settings_wanted.connect(lambda: self.wanted.emit("settings"))
+        made.side.models_wanted.connect(lambda: self.wanted.emit("models"))
+        made.speed_wanted.connect(lambda: self.wanted.emit("speed"))
+        made.columns_changed.connect(lambda _shown: self._list_shown())
+        return made
+
+    def _joined(self, screen: Screen) -> Screen:
+        self._stack.addWidget(screen)
+        screen.intent.connect(self.intent)
+        return screen
+
+    def prepare(self) -> Iterator[None]:
+        """Makes the screens that no state has asked for yet, one at a time."""
+        for name in (*BEFORE_ROOM, *IN_ROOM):
+            if isValid(self):  # a change of the look may have put another desk in this one's place
+                getattr(self, name)
+            yield
+
+    @property
+    def _chat_shown(self) -> bool:
+        return "chat" in vars(self) and self._stack.currentWidget() is self.chat
 
     def _connect(self) -> None:
-        for screen in self._screens():
-            screen.intent.connect(self.intent)
         for source, name in (
             (self.plain_header.settings_wanted, "settings"),
             (self.header.settings_wanted, "settings"),
@@ -62,13 +126,9 @@ class Desk(QWidget):
             (self.header.menu_wanted, "menu"),
             (self.header.devices_wanted, "devices"),
             (self.header.leave_wanted, "leave"),
-            (self.chat.side.settings_wanted, "settings"),
-            (self.chat.side.models_wanted, "models"),
-            (self.chat.speed_wanted, "speed"),
         ):
             source.connect(lambda name=name: self.wanted.emit(name))
         self.header.device_picked.connect(self.device_picked)
-        self.chat.columns_changed.connect(lambda _shown: self._list_shown())
 
     def set_device(self, device: ThisDevice) -> None:
         """The start screen is made for the device; what was typed into the old one is kept."""
@@ -86,20 +146,21 @@ class Desk(QWidget):
 
     @property
     def draft(self) -> str:
-        return self.chat.composer.text
+        return self.chat.composer.text if "chat" in vars(self) else ""
 
     @draft.setter
     def draft(self, text: str) -> None:
-        self.chat.composer.box.setPlainText(text)
+        if text != self.draft:
+            self.chat.composer.box.setPlainText(text)
 
     @property
     def foot_height(self) -> int:
         """How much of the foot belongs to the composer."""
-        return theme.px(80) if self._stack.currentWidget() is self.chat else 0
+        return theme.px(80) if self._chat_shown else 0
 
     def display(self, state: RoomState) -> None:
         screen = self._screen(state)
-        in_room = screen in (self.model, self.loading, self.chat)
+        in_room = any(screen is not None and screen is vars(self).get(name) for name in IN_ROOM)
         self.plain_header.setVisible(not in_room)
         self.header.setVisible(in_room)
         if in_room:
@@ -137,7 +198,7 @@ class Desk(QWidget):
 
     def _focus_first(self, screen: ScreenWithState | None) -> None:
         """Where typing makes sense at once."""
-        if screen is self.chat and not self.chat.composer.isHidden():
+        if self._chat_shown and not self.chat.composer.isHidden():
             self.chat.composer.box.setFocus()
         elif screen is None:
             self.start.code.setFocus()
@@ -145,9 +206,10 @@ class Desk(QWidget):
             self.setFocus()
 
     def _list_shown(self) -> None:
-        shown = self._stack.currentWidget() is self.chat and self.width() >= theme.px(theme.MEDIUM)
+        shown = self._chat_shown and self.width() >= theme.px(theme.MEDIUM)
         self.header.show_list(shown)
 
     def close_down(self) -> None:
         """No work is left behind when the window goes."""
-        self.chat.slices.clear()
+        if "chat" in vars(self):
+            self.chat.slices.clear()

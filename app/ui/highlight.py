@@ -56,6 +56,7 @@ def prepare(languages: tuple[str, ...] = COMMON) -> threading.Thread:
 
 
 def _prepare(languages: tuple[str, ...]) -> None:
+    known_languages()  # reads the list of all lexers, which the window would otherwise wait for
     for language in languages:
         list(_lexer(language).get_tokens(" "))
         _ready.add(language)

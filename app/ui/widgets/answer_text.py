@@ -34,24 +34,34 @@ class AnswerText(QWidget):
         while self._wanted is not None:
             (text, live), self._wanted = self._wanted, None
             for portion in portions(text):
-                yield from self._place(self._markdown.blocks(portion), live or portion != text)
+                blocks = self._markdown.blocks(portion)
+                yield
+                yield from self._place(blocks, live or portion != text)
         self._working = False
 
     def _place(self, blocks: list[Block], live: bool) -> Iterator[None]:
         for i, block in enumerate(blocks):
             growing = live and i == len(blocks) - 1
             if i >= len(self._shown) or self._shown[i] != (block, growing):
-                self._put(i, block, growing)
+                yield from self._make_room(i, block)
+                self._fill(i, block, growing)
                 yield
         while len(self._shown) > len(blocks):
             self._remove(len(self._shown) - 1)
 
-    def _put(self, i: int, block: Block, growing: bool) -> None:
-        if i < len(self._shown) and self._shown[i][0].code != block.code:
+    def _make_room(self, i: int, block: Block) -> Iterator[None]:
+        """A widget of the block's kind at its place; making one and showing it are a slice each."""
+        if i < len(self._shown) and self._shown[i][0].code == block.code:
+            return
+        made = CodeBlock(self._slices) if block.code else Prose()
+        yield
+        if i < len(self._shown):
             self._remove(i)
-            self._insert(i, block)
-        elif i >= len(self._shown):
-            self._insert(i, block)
+        self._column.insertWidget(i, made)
+        self._shown.insert(i, (Block("", code=block.code), False))
+        yield
+
+    def _fill(self, i: int, block: Block, growing: bool) -> None:
         self._shown[i] = (block, growing)
         item = self._column.itemAt(i)
         widget = item.widget() if item is not None else None
@@ -59,10 +69,6 @@ class AnswerText(QWidget):
             widget.display(block, complete=not growing)
         elif isinstance(widget, Prose):
             widget.display(block, live=growing)
-
-    def _insert(self, i: int, block: Block) -> None:
-        self._column.insertWidget(i, CodeBlock(self._slices) if block.code else Prose())
-        self._shown.insert(i, (block, False))
 
     def _remove(self, i: int) -> None:
         item = self._column.takeAt(i)

@@ -86,7 +86,7 @@ class CodeBlock(QFrame):
         else:
             cursor.select(QTextCursor.SelectionType.Document)
             cursor.insertText(code)
-        self._space(cursor)
+            self._space(cursor)
         self._coloured = False
 
     def _space(self, cursor: QTextCursor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QLabel
 
 from app.ui import theme
@@ -11,7 +11,10 @@ from app.ui.markdown import Block, style, with_cursor
 
 
 class Prose(QLabel):
-    """Remembers its height for a width: a label lays its whole text out for every such question."""
+    """Remembers its height for a width, and wishes for no size of its own.
+
+    A label lays its whole text out for every such question, three times over for a wish; the column around decides.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,6 +30,12 @@ class Prose(QLabel):
     def display(self, block: Block, *, live: bool) -> None:
         self._heights.clear()
         self.setText(style() + (with_cursor(block.text) if live else block.text))
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, self.heightForWidth(self.width()))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, 0)
 
     def heightForWidth(self, width: int) -> int:
         known = self._heights.get(width)

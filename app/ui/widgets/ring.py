@@ -18,12 +18,16 @@ class Ring(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._share = 0.0
+        self._speed: Speed | None = None
         self.setFixedSize(theme.px(32), theme.px(32))
 
     def sizeHint(self) -> QSize:
         return self.size()
 
     def display(self, speed: Speed) -> None:
+        if speed == self._speed:
+            return
+        self._speed = speed
         self._share = min(1.0, speed.context_share)
         used = f"{words.tokens(speed.context_used)} of {words.positions(speed.context_max)} tokens of context used"
         text = f"{words.percent(self._share)}: {used}" if speed.context_max else "No context used yet"

@@ -22,8 +22,10 @@ class ShareBar(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def display(self, devices: Sequence[Device]) -> None:
-        self._devices = tuple(device for device in devices if device.layers)
-        self.update()
+        holders = tuple(device for device in devices if device.layers)
+        if holders != self._devices:
+            self._devices = holders
+            self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(theme.px(160), theme.px(HIGH))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QObject, QTimer
 
-BUDGET_S = 0.006
+BUDGET_S = 0.002
 
 
 class Slices(QObject):
