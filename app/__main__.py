@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 
-from app.cli.options import HostOptions, Options, ShowWindow, read_arguments
+from app.cli.options import HostOptions, JoinOptions, Options, ShowWindow, read_arguments
 from app.core.log import set_up_logging
 
 LEFT = 0
@@ -16,9 +16,11 @@ DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 def main() -> int:
     """Returns the exit code: 0 done, 1 failed, 2 not understood."""
     wish = read_arguments(sys.argv[1:])
-    if isinstance(wish, ShowWindow) and has_display():
-        return _window()
-    return _terminal(HostOptions() if isinstance(wish, ShowWindow) else wish)
+    if not isinstance(wish, ShowWindow):
+        return _terminal(wish)
+    if has_display():
+        return _window(wish.link)
+    return _terminal(JoinOptions(wish.link) if wish.link else HostOptions())
 
 
 def has_display() -> bool:
@@ -29,10 +31,10 @@ def has_display() -> bool:
 # Each half is loaded only when it is used: the terminal works where Qt's libraries are missing.
 
 
-def _window() -> int:
+def _window(link: str) -> int:
     from app.ui.application import run
 
-    return run()
+    return run(link)
 
 
 def _terminal(options: Options) -> int:

@@ -22,6 +22,7 @@ Pooled: several devices become one room and run a language model together.
   pooled                      the window; without a screen, a room in this terminal
   pooled host                 open a room here
   pooled join "LINK"          join a room by its link (in quotes) or its code
+  pooled "LINK"               the same in the window
 
   pooled VERB --help          all flags of a verb
   pooled --version            this version
@@ -52,7 +53,9 @@ class JoinOptions:
 
 @dataclass(frozen=True)
 class ShowWindow:
-    """No verb was given."""
+    """No verb was given. ``link``: an invite that was opened with this program."""
+
+    link: str = ""
 
 
 Options = HostOptions | JoinOptions
@@ -84,6 +87,8 @@ def read_arguments(arguments: Sequence[str]) -> Wish:
         _say(OVERVIEW)
     if verb in ("-V", "--version"):
         _say(f"pooled {program_version()}\n")
+    if "://" in verb:
+        return ShowWindow(verb)
     if verb not in _READERS:
         _unknown(verb)
     return _READERS[verb](rest)

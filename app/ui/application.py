@@ -37,8 +37,8 @@ END_WITHIN_S = 4.0
 DONE = 0
 
 
-def run() -> int:
-    """Shows the window until it is closed; the exit code."""
+def run(link: str = "") -> int:
+    """Shows the window until it is closed; the exit code. ``link``: an invite to follow at once."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.disable()
     sys.excepthook = _log_unexpected
@@ -50,7 +50,7 @@ def run() -> int:
     loop = QEventLoop(application)
     asyncio.set_event_loop(loop)
     with loop:
-        ended = loop.run_until_complete(_main(application))
+        ended = loop.run_until_complete(_main(application, link))
     if not ended:
         # A thread that does not end would keep the process alive after its window is gone.
         os._exit(DONE)
@@ -62,7 +62,7 @@ def _log_unexpected(kind: type[BaseException], error: BaseException, trace: Trac
     log.error("something unexpected went wrong in the window", exc_info=(kind, error, trace))
 
 
-async def _main(application: QApplication) -> bool:
+async def _main(application: QApplication, link: str) -> bool:
     """Whether everything ended in time."""
     preferences = read_preferences()
     looks.apply(application, looks.theme_for(preferences))
@@ -75,7 +75,7 @@ async def _main(application: QApplication) -> bool:
     watcher = HoldWatcher(application) if os.environ.get("POOLED_DEBUG") == "1" else None
     FirstPaint(window.desk).done.connect(painted.set)
     window.show()
-    ended = await _serve(window, closed, painted)
+    ended = await _serve(window, closed, painted, link)
     del watcher
     window.deleteLater()
     return ended
@@ -89,7 +89,7 @@ def _close_on_signals(window: MainWindow) -> None:
         signal.signal(each, close)
 
 
-async def _serve(window: MainWindow, closed: asyncio.Event, painted: asyncio.Event) -> bool:
+async def _serve(window: MainWindow, closed: asyncio.Event, painted: asyncio.Event, link: str) -> bool:
     """Builds the room while the window is already there."""
     await painted.wait()
     for _made in window.desk.prepare():
@@ -97,7 +97,7 @@ async def _serve(window: MainWindow, closed: asyncio.Event, painted: asyncio.Eve
     if closed.is_set():
         return True
     composing = asyncio.create_task(_compose(closed), name="compose")
-    composing.add_done_callback(lambda task: _connect(window, task))
+    composing.add_done_callback(lambda task: _connect(window, task, link))
     await closed.wait()
     try:
         async with asyncio.timeout(END_WITHIN_S):
@@ -127,7 +127,7 @@ def _load_room() -> Callable[[], Coroutine[None, None, Composed]]:
     return compose
 
 
-def _connect(window: MainWindow, task: asyncio.Task[Composed | None]) -> None:
+def _connect(window: MainWindow, task: asyncio.Task[Composed | None], link: str) -> None:
     keep_what_is_loaded()
     if task.cancelled():
         return
@@ -145,6 +145,8 @@ def _connect(window: MainWindow, task: asyncio.Task[Composed | None]) -> None:
     room.subscribe(window.offer)
     window.set_device(composed.device)
     window.offer(room.state)
+    if link:
+        window.desk.start.follow(link)
     highlight.prepare()
 
 

@@ -19,6 +19,7 @@ LINK = "http://192.168.1.20:47600/r/4TKG9P?signal=192.168.1.20%3A47600#k=AbCdEfG
     ("arguments", "wish"),
     [
         ([], ShowWindow()),
+        (["pooled://r/4TKG9P#k=x"], ShowWindow("pooled://r/4TKG9P#k=x")),
         (["host"], HostOptions()),
         (
             ["host", "--name", "otter", "--gb", "2.5", "--signal", "cloud", "--signal", "a:1", "--model", "smol"],
@@ -84,7 +85,7 @@ def test_with_a_screen_the_window_opens_and_without_the_terminal(display: str, m
 
     monkeypatch.setattr(sys, "argv", ["pooled"])
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(entry, "_window", lambda: 3)
+    monkeypatch.setattr(entry, "_window", lambda _link: 3)
     monkeypatch.setattr(entry, "set_up_logging", lambda: None)
     monkeypatch.setattr(run_module, "run_verb", run_verb)
     for name in entry.DISPLAYS:

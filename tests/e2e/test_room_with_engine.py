@@ -37,6 +37,7 @@ async def open_and_join(creator: Application, second: Application) -> None:
     assert state.invite
     second.room.handle(it.JoinRoom(state.invite.link, "heron", 1))
     await until(creator, lambda s: len(s.people) == 2)
+    await until(second, lambda s: s.can_start and len(s.people) == 2)
     second.room.handle(it.Start())
     await until(second, lambda s: s.phase is Phase.ONLINE)
 
@@ -80,7 +81,7 @@ async def test_two_devices_say_what_one_says() -> None:
         try:
             await open_and_join(creator, second)
             answers = [await ask(second, "Who are you?"), await ask(creator, "And who am I?")]
-            assert [x.raw for x in second.room.state.transcript] == answers
+            await until(second, lambda s: [x.raw for x in s.transcript] == answers, 10)
             ranges = sorted(d.layers for d in creator.room.state.devices if d.layers)
             assert len(ranges) == 2
             assert creator.room.state.speed.reused > 100

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 
 from app.room.intents import Allow, BackToStart, Deny, JoinRoom, Leave, OpenRoom
 from app.ui.gallery import KNOCKING, LINK, ROOM, scenes
+from app.ui.preferences import Preferences
 from app.ui.sheets.allow import AllowDialog
 from app.ui.shots import settle
 from app.ui.this_device import ThisDevice
@@ -161,3 +162,13 @@ def test_keys_typed_when_the_door_opens_let_nobody_in(stage: Stage) -> None:
         QTest.keyClick(focused, key)
     assert not any(isinstance(intent, Allow | Deny) for intent in window.sent)
     assert window.sheets.door is not None
+
+
+def test_an_invite_the_program_was_opened_with_is_followed() -> None:
+    window = MainWindow(ThisDevice(ready=True, gpu="RTX 4090"), Preferences(name="otter"))
+    intents: list[object] = []
+    window.intent.connect(intents.append)
+    window.desk.start.follow(LINK)
+    assert [type(i) for i in intents] == [JoinRoom]
+    assert intents[0].where == LINK
+    window.close()

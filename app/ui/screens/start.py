@@ -128,6 +128,11 @@ class StartScreen(QWidget):
                 "muted" if self.code.code else "bad",
             )
 
+    def follow(self, link: str) -> None:
+        """Joins by an invite the program was opened with."""
+        self.code.set_text(link)
+        self._join()
+
     def _say(self, text: str, tone: str) -> None:
         self._says.setText(text)
         set_tone(self._says, tone)
