@@ -116,7 +116,7 @@ def test_bad_templates_are_typed_errors_and_quick(source: str) -> None:
 
 def test_endless_output_is_cut_off() -> None:
     source = "{% for a in range(50000) %}{{ messages[0].content * 2000 }}{% endfor %}"
-    with pytest.raises(PromptError, match="without end"):
+    with pytest.raises(PromptError, match=r"without end|too much"):
         ChatTemplate(source, ByteTokenizer()).render([UserTurn("hi")])
 
 
