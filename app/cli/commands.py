@@ -68,7 +68,7 @@ def parse(line: str, state: RoomState) -> Action:
     if not text:
         return Action()
     if text.lower() in ("a", "d") and state.waiting:
-        return _at_the_door("/allow" if text.lower() == "a" else "/deny", state)
+        return _at_the_door(it.Allow if text.lower() == "a" else it.Deny, state)
     if not text.startswith("/"):
         return _question(text, state)
     word, _, rest = text.partition(" ")
@@ -92,11 +92,10 @@ def _command(word: str, rest: str, state: RoomState) -> Action:
     )
 
 
-def _at_the_door(word: str, state: RoomState) -> Action:
+def _at_the_door(verdict: type[it.Allow | it.Deny], state: RoomState) -> Action:
     if not state.waiting:
         return Action(wrong="Nobody is waiting to be let in.")
-    id = state.waiting[0].id
-    return Action((it.Allow(id),) if word == "/allow" else (it.Deny(id),))
+    return Action((verdict(state.waiting[0].id),))
 
 
 def _model(rest: str, state: RoomState) -> Action:
@@ -152,6 +151,6 @@ _WITH_ARGUMENT: dict[str, Callable[[str, RoomState], Action]] = {
     "/start": _start,
     "/model": _model,
     "/lend": _lend,
-    "/allow": lambda _rest, state: _at_the_door("/allow", state),
-    "/deny": lambda _rest, state: _at_the_door("/deny", state),
+    "/allow": lambda _rest, state: _at_the_door(it.Allow, state),
+    "/deny": lambda _rest, state: _at_the_door(it.Deny, state),
 }

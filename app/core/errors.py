@@ -35,10 +35,6 @@ class DeviceLost(GpuError):
     """The GPU went away; everything it held is gone, the process lives."""
 
 
-class StateError(PooledError):
-    """A saved state of another model, layer range, format or engine version."""
-
-
 class PromptError(PooledError):
     """A prompt that cannot be rendered or does not fit the context."""
 

@@ -16,12 +16,6 @@ def data_dir() -> Path:
     return _made(Path(home) if home else Path(platformdirs.user_data_dir(APP, appauthor=False)))
 
 
-def cache_dir() -> Path:
-    """What may be deleted at any time."""
-    home = os.environ.get("POOLED_HOME")
-    return _made(Path(home) / "cache" if home else Path(platformdirs.user_cache_dir(APP, appauthor=False)))
-
-
 def models_dir() -> Path:
     """One folder a model key, each with its weight files."""
     return _made(data_dir() / "models")

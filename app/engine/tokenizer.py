@@ -48,8 +48,7 @@ class GgufTokenizer:
         """Raises ModelError for a tokenizer kind, pre-tokenizer or vocabulary that cannot be used."""
         self.tokens = _tokens(metadata)
         self.template: str | None = _text(metadata, "tokenizer.chat_template")
-        self.bos_id: int | None = _id(metadata, "tokenizer.ggml.bos_token_id", len(self.tokens))
-        self.add_bos = bool(metadata.get("tokenizer.ggml.add_bos_token", False))
+        self._bos = _id(metadata, "tokenizer.ggml.bos_token_id", len(self.tokens))
         self._eos = _id(metadata, "tokenizer.ggml.eos_token_id", len(self.tokens))
         self._eot = _id(metadata, "tokenizer.ggml.eot_token_id", len(self.tokens))
         self._control, self._user = _special_ids(metadata, len(self.tokens))
@@ -65,6 +64,19 @@ class GgufTokenizer:
         """Ids that end an answer."""
         named = (self._specials[name] for name in _STOP_NAMES if name in self._specials)
         return frozenset(i for i in (self._eos, self._eot, *named) if i is not None)
+
+    @property
+    def bos_text(self) -> str:
+        """The token that begins a prompt, as a template writes it; "" for none."""
+        return self._text_of(self._bos)
+
+    @property
+    def eos_text(self) -> str:
+        """The token that ends a turn, as a template writes it; "" for none."""
+        return self._text_of(self._eos)
+
+    def _text_of(self, token: int | None) -> str:
+        return "" if token is None else self.tokens[token]
 
     def encode(self, text: str) -> list[int]:
         """Plain text; what looks like a special token stays text. Linear in the length of the text."""

@@ -180,6 +180,4 @@ def _append(stream: RawIOBase, chunk: bytes) -> None:
 
 
 def _unwritable(name: str, error: OSError) -> FileError:
-    return FileError(
-        f"{name} cannot be written: {error.strerror}.", "Make room and start again; what is there is kept."
-    )
+    return FileError(f"{name} cannot be written: {error.strerror}.", MAKE_ROOM)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Tokenizer(Protocol):
-    """Text to ids and back; structurally the same as the room's view of it."""
+    """Text to ids and back. The engine's tokenizer has this form."""
 
     def encode(self, text: str) -> list[int]:
         """Plain text; text that looks like a special token stays text."""

@@ -113,13 +113,7 @@ def own_meta(gpu: GpuSummary | None) -> Meta:
 
 def _read_language(file: GgufFile) -> Language:
     tokenizer = GgufTokenizer(file.metadata)
-    bos, eos = (_token_text(file, tokenizer, name) for name in ("bos", "eos"))
-    return language(tokenizer, tokenizer.template, bos, eos)
-
-
-def _token_text(file: GgufFile, tokenizer: GgufTokenizer, name: str) -> str:
-    token = file.metadata.get(f"tokenizer.ggml.{name}_token_id")
-    return tokenizer.tokens[token] if isinstance(token, int) and 0 <= token < tokenizer.size else ""
+    return language(tokenizer, tokenizer.template, tokenizer.bos_text, tokenizer.eos_text)
 
 
 def _transport(network: Network, linked: str) -> RoomTransport:

@@ -282,13 +282,13 @@ class Creator:
         self._decide_probes()
 
     def _watching(self) -> Watching:
-        host = self.model_host
-        if host is None:
+        model_host = self.model_host
+        if model_host is None:
             return Watching(role=lambda _id: Role.COMPUTER, loading=lambda _id: False)
         return Watching(
-            role=lambda id: host.role(self._roster.find(id)),
-            loading=host.loading,
-            answering=host.talk.answering,
+            role=lambda id: model_host.role(self._roster.find(id)),
+            loading=model_host.loading,
+            answering=model_host.talk.answering,
         )
 
     def close_room(self) -> None:

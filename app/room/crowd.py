@@ -34,3 +34,11 @@ class Crowd(Protocol):
     def happened(self, event: Event) -> None:
         """What only the own screen shows."""
         ...
+
+
+def tell_one(crowd: Crowd, id: str, message: m.Message) -> None:
+    """To one member, who may be the person at this device."""
+    if id == crowd.me:
+        crowd.show(message)
+    else:
+        crowd.send(id, message)

@@ -8,29 +8,27 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+import msgspec
+
 from app.core.clock import Clock
 from app.core.errors import PooledError, RoomError
-from app.engine.types import Part
 from app.models.table import ModelRecord, ModelTable
 from app.prompt.language import Language
+from app.room import dealt
 from app.room import messages as m
 from app.room.chain import Chain, Hop
 from app.room.crowd import Crowd
 from app.room.events import Member, OwnLoad, RedealOffered
 from app.room.laps import LapFailed
-from app.room.memory import KV_FORMAT
 from app.room.picker import Plan, Wish, deal_order, plan
-from app.room.planner import LeftOut
-from app.room.pledges import GIB, pledge_gb, share_after_death, spare_gb
+from app.room.pledges import GIB, pledge_gb, share_after_death
 from app.room.ports import Compute, LoadRequest
 from app.room.settings import RoomSettings
-from app.room.shortage import shortage
 from app.room.tasks import Tasks
 
 REJOIN_GRACE = 60.0
 RELINK_WAIT = 15.0
 PROGRESS_PERIOD = 0.6
-HOST = "host"
 DROPPED = 0.0
 
 
@@ -157,7 +155,7 @@ class Dealing:
         for hop in self.chain.hops:
             self._ports.crowd.send(hop.id, hop.load)
         self._late = ()
-        self._ports.crowd.tell(self._layers(planned))
+        self._ports.crowd.tell(dealt.layers(planned))
         await self._load_own(planned)
         self._own_ready = True
         self._check()
@@ -168,7 +166,7 @@ class Dealing:
         measured = tuple(self._ms_per_layer.items())
         planned = plan(record, members, Wish(wish.context, self._ports.settings().split, measured))
         if not planned.deal.fits:
-            raise RoomError(_too_small(planned), "Lend more memory, or bring another device.")
+            raise RoomError(dealt.too_small(planned), "Lend more memory, or bring another device.")
         return planned
 
     def _trusted(self, members: tuple[Member, ...]) -> tuple[Member, ...]:
@@ -199,27 +197,19 @@ class Dealing:
     def _hops(self, planned: Plan) -> list[Hop]:
         return [
             Hop(member.name, member.id, member.meta, load, self._ports.crowd.link(member.id))
-            for member, load in _loads(planned, self._ports.crowd.me)
+            for member, load in dealt.loads(planned)
         ]
 
     def _neighbours(self) -> None:
         """Every device's load names who sends to it and to whom it sends, by current ids."""
         hops = self.chain.hops if self.chain else ()
-        ids = [self._ports.crowd.me, *(hop.id for hop in hops), HOST]
+        ids = [self._ports.crowd.me, *(hop.id for hop in hops), m.MODEL_HOST]
         for i, hop in enumerate(hops):
-            hop.load = m.Load(
-                model=hop.load.model,
-                range=hop.load.range,
-                ctx=hop.load.ctx,
-                kv=hop.load.kv,
-                host=self._ports.crowd.me,
-                prev=ids[i],
-                next=ids[i + 2],
-            )
+            hop.load = msgspec.structs.replace(hop.load, host=ids[0], prev=ids[i], next=ids[i + 2])
 
     async def _load_own(self, planned: Plan) -> None:
         """An unchanged share stays on the GPU and only forgets its state."""
-        request = _own_request(planned)
+        request = dealt.own_request(planned)
         if request == self._loaded:
             await self._ports.compute.reset()
             return
@@ -240,17 +230,8 @@ class Dealing:
         if self.chain is None or self.planned is None or not self.chain.whole:
             return
         self.stage = Stage.ONLINE
-        self._ports.crowd.tell(self._ready_all(self.planned))
+        self._ports.crowd.tell(dealt.ready_all(self.planned))
         self.on_online()
-
-    def _ready_all(self, planned: Plan) -> m.ReadyAll:
-        context = planned.context
-        return m.ReadyAll(
-            model=planned.record.key,
-            label=planned.record.label,
-            ctx=context.positions,
-            ctxWant=context.wanted if context.fell_back else 0,
-        )
 
     # -- what devices of the chain say ------------------------------------------------------------------
 
@@ -354,21 +335,16 @@ class Dealing:
         crowd = self._ports.crowd
         self._came_late(member, self.planned)
         if self.stage is Stage.ONLINE:
-            crowd.send(member.id, self._ready_all(self.planned))
+            crowd.send(member.id, dealt.ready_all(self.planned))
 
     def _came_late(self, member: Member, planned: Plan) -> None:
-        dealt_in = any(known.name == member.name for known in planned.members)
-        if member.meta.webgpu and not dealt_in:
+        in_deal = any(known.name == member.name for known in planned.members)
+        if member.meta.webgpu and not in_deal:
             self._late = (*self._late, member.name)
-            self._ports.crowd.tell(self._layers(planned))
+            self._ports.crowd.tell(dealt.layers(planned, self._late))
             self._ports.crowd.happened(RedealOffered(f"{member.name} could take layers too."))
         else:
-            self._ports.crowd.send(member.id, self._layers(planned))
-
-    def _layers(self, planned: Plan) -> m.Layers:
-        late = dict.fromkeys(self._late, LeftOut.LATE.value)
-        dealt = _layers(planned)
-        return m.Layers(by=dealt.by, held=dealt.held, out={**dealt.out, **late})
+            self._ports.crowd.send(member.id, dealt.layers(planned, self._late))
 
     # -- time -------------------------------------------------------------------------------------------
 
@@ -413,46 +389,3 @@ class Dealing:
         await self._tasks.close()
         with contextlib.suppress(PooledError):
             await self._ports.compute.unload()
-
-
-def _own_request(planned: Plan) -> LoadRequest:
-    lo, hi = planned.deal.ranges[0]
-    pledge = int(pledge_gb(planned.members[0].meta) * GIB)
-    part = Part(lo, hi, embed=True, head=True)
-    return LoadRequest(planned.record.key, part, planned.context.positions, KV_FORMAT, pledge)
-
-
-def _loads(planned: Plan, me: str) -> list[tuple[Member, m.Load]]:
-    """The members after the model host and what each is told to load; neighbours come later."""
-    pairs = list(zip(planned.deal.used, planned.deal.ranges, strict=True))[1:]
-    return [
-        (
-            planned.members[i],
-            m.Load(
-                model=planned.record.key,
-                range=bounds,
-                ctx=planned.context.positions,
-                kv=planned.kv,
-                host=me,
-            ),
-        )
-        for i, bounds in pairs
-    ]
-
-
-def _layers(planned: Plan) -> m.Layers:
-    names = [member.name for member in planned.members]
-    rows = list(zip(planned.deal.used, planned.deal.ranges, planned.deal.held, strict=True))
-    return m.Layers(
-        by={names[i]: m.layer_words(*bounds) for i, bounds, _ in rows},
-        held={names[i]: round(held / GIB, 2) for i, _, held in rows},
-        out={names[i]: reason.value for i, reason in planned.deal.out.items()},
-    )
-
-
-def _too_small(planned: Plan) -> str:
-    spare = [spare_gb(member.meta) for member in planned.members]
-    lack = shortage(planned.fit.raises, planned.fit.short, spare)
-    names = " or ".join(planned.members[i].name for i in lack.helpers)
-    helped = f" {names} could lend it." if names else ""
-    return f"The room is {lack.gb:g} GB short for {planned.record.label}.{helped}"

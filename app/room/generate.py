@@ -55,7 +55,6 @@ class Generation:
     stopping: bool = False
     answer: list[int] = field(default_factory=list[int])
     prompt_seconds: float = 0.0
-    decode_seconds: float = 0.0
 
     async def run(self) -> Ending:
         """Raises LapFailed; ``cached`` is exact in any case but that one."""
@@ -68,9 +67,7 @@ class Generation:
             return Ending.STOPPED
         candidates = await self._step(self.request.ids[-1])
         self.prompt_seconds = self.clock.now() - began
-        ending = await self._write(candidates)
-        self.decode_seconds = self.clock.now() - began - self.prompt_seconds
-        return ending
+        return await self._write(candidates)
 
     async def _read_prompt(self) -> None:
         """All but the last id, a few rounds in flight; a stop lets those in flight come home."""

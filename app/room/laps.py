@@ -13,6 +13,9 @@ STEP_FALLBACK = 30.0
 BATCH_FALLBACK = 90.0
 SHORTEST_TIMEOUT = 25.0
 MEASURED_ENOUGH = 4
+NEWEST_WEIGHT = 0.3
+SLOWEST_FADES = 0.98
+LAPS_ALLOWED, ROUND_TRIPS_ALLOWED, SLACK = 6, 2, 2.0
 
 
 class LapFailed(RoomError):
@@ -21,6 +24,11 @@ class LapFailed(RoomError):
     def __init__(self, what: str, remedy: str = "", *, repairable: bool = True) -> None:
         super().__init__(what, remedy)
         self.repairable = repairable
+
+
+def smoothed(average: float, newest: float) -> float:
+    """A running average after one more measurement."""
+    return (1 - NEWEST_WEIGHT) * average + NEWEST_WEIGHT * newest
 
 
 @dataclass(frozen=True)
@@ -43,15 +51,16 @@ class LapStats:
     def measured(self, lap: float, own: float) -> LapStats:
         if self.count == 0:
             return LapStats(lap, lap, own, 1)
-        slowest = max(lap, 0.98 * self.slowest)
-        return LapStats(0.7 * self.lap + 0.3 * lap, slowest, 0.7 * self.own + 0.3 * own, self.count + 1)
+        slowest = max(lap, SLOWEST_FADES * self.slowest)
+        return LapStats(smoothed(self.lap, lap), slowest, smoothed(self.own, own), self.count + 1)
 
     def timeout(self, rtt: float, *, batch: bool) -> float:
-        """``rtt`` is the largest round trip of the chain."""
+        """Seconds to wait for a lap. ``rtt`` is the largest round trip of the chain in seconds."""
         fallback = BATCH_FALLBACK if batch else STEP_FALLBACK
         if self.count < MEASURED_ENOUGH:
             return fallback
-        return min(fallback, max(SHORTEST_TIMEOUT, 6 * max(self.slowest, self.lap) + 2 * rtt + 2.0))
+        expected = LAPS_ALLOWED * max(self.slowest, self.lap) + ROUND_TRIPS_ALLOWED * rtt + SLACK
+        return min(fallback, max(SHORTEST_TIMEOUT, expected))
 
 
 @dataclass

@@ -46,8 +46,6 @@ class Line:
         self.on_gone: Callable[[str], None] = lambda _reason: None
         self.on_heard: Callable[[], None] = lambda: None
         self.last_heard = clock.now()
-        self.bytes_in = 0
-        self.bytes_out = 0
         self.open = True
         self._clock = clock
         self._chunker = Chunker()
@@ -82,8 +80,7 @@ class Line:
             self.close("does not read")
             return
         for data in self._chunker.messages(message):
-            if self.connection.send_control(data):
-                self.bytes_out += len(data)
+            self.connection.send_control(data)
 
     def close(self, reason: str) -> None:
         self.connection.close(reason)
@@ -108,7 +105,6 @@ class Line:
         self.on_heard()
 
     def _data(self, data: bytes) -> None:
-        self.bytes_in += len(data)
         try:
             value = self._assembler.feed(data)
         except ProtocolError as error:

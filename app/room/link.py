@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from app.core.clock import Clock
 from app.room.frame import Frame
@@ -16,16 +15,6 @@ from app.room.ports import Message
 from app.room.wire import DOUBLED_SLICES, WireReceiver, WireSender
 
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class Traffic:
-    """Bytes of frames in and out, keep-alives not counted."""
-
-    frames_in: int = 0
-    frames_out: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
 
 
 class _WireOutlet:
@@ -57,7 +46,6 @@ class PeerLink:
         self.on_closed: Callable[[str], None] = lambda _reason: None
         self.on_gone: Callable[[], None] = lambda: None
         self.on_stripe_lost: Callable[[], None] = lambda: None
-        self.traffic = Traffic()
         self.rtt = 0.0
         self._main = line
         self._lines: list[Line] = []
@@ -88,11 +76,6 @@ class PeerLink:
     def stripes(self) -> int:
         """How many connections carry this link."""
         return len(self._lines)
-
-    @property
-    def control_bytes(self) -> tuple[int, int]:
-        """Bytes of control messages in and out."""
-        return self._main.bytes_in, self._main.bytes_out
 
     @property
     def backlog(self) -> int:
@@ -131,8 +114,6 @@ class PeerLink:
         outlets = [_WireOutlet(line) for line in self._lines if line.connection.wire_open]
         if not self._sender.send(frame, outlets):
             self._main.send(frame_message(frame))
-        self.traffic.frames_out += 1
-        self.traffic.bytes_out += len(frame.payload)
         if self._keepalive is not None:
             self._keepalive.frame_sent(self._clock.now())
             self._arm_keepalive()
@@ -184,13 +165,11 @@ class PeerLink:
             self.rtt = max(0.0, self._clock.now() - stamp / 1000)
 
     def _slice(self, line: Line, data: bytes) -> None:
-        self.traffic.bytes_in += len(data)
         self._frames(self._receiver.receive(line, data))
 
     def _frames(self, frames: Sequence[Frame]) -> None:
         """The border where a peer's bad frame ends, whatever it set off."""
         for frame in frames:
-            self.traffic.frames_in += 1
             try:
                 self.on_frame(frame)
             except Exception:

@@ -18,7 +18,7 @@ class Role(Enum):
 
     CHAIN = 12.0
     COMPUTER = 15.0
-    HOST = 30.0
+    CREATOR = 30.0
     CHAIN_WHILE_STARTING = 45.0
     PHONE = 60.0
 

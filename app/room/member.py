@@ -146,8 +146,8 @@ class MemberSession:
         self._show(message)
 
     def _show(self, message: m.Message) -> None:
-        host = self._followed or self._ports.creator
-        for event in to_events(message, View(host, self.settings, self._ports.label)):
+        model_host = self._followed or self._ports.creator
+        for event in to_events(message, View(model_host, self.settings, self._ports.label)):
             if isinstance(event, SettingsChanged):
                 self.settings = event.settings
             self._ports.emit(event)
@@ -178,7 +178,7 @@ class MemberSession:
         self._ports.lost()
 
     def tick(self) -> None:
-        self._watcher.tick(Watching(role=lambda _id: Role.HOST, loading=lambda _id: False))
+        self._watcher.tick(Watching(role=lambda _id: Role.CREATOR, loading=lambda _id: False))
 
     def leave(self) -> None:
         self.tell(m.Leaving(final=True))

@@ -57,6 +57,7 @@ def kv_buffer_position(record: ModelRecord, kv: str, *, published: bool = False)
 
 
 def layer_bytes(record: ModelRecord, context: int, kv: str, *, published: bool = False) -> float:
+    """Bytes of one layer with the keys and values of ``context`` positions."""
     return record.layer_bytes + context * kv_layer_position(record, kv, published=published)
 
 

@@ -18,6 +18,8 @@ PROTOCOL_VERSION = 4
 LONGEST_ASK = 200_000
 LONGEST_LINE = 4_000
 HISTORY_SENT = 20
+MODEL_HOST = "host"
+"""In the place of a peer id: the last device of a chain sends its frames back to the model host."""
 
 Name = Annotated[str, msgspec.Meta(max_length=200)]
 PeerId = Annotated[str, msgspec.Meta(max_length=120)]
@@ -135,13 +137,13 @@ class Offload(msgspec.Struct, frozen=True):
 
 
 class Load(Message, frozen=True, tag="ai-load"):
-    """``prev`` is ours: the only device whose frames count. ``next`` may be "host"."""
+    """``prev`` is ours: the only device whose frames count. ``next`` may be MODEL_HOST."""
 
     model: Name
     range: tuple[Layer, Layer]
     ctx: Count
     kv: Name = "f16"
-    next: PeerId = "host"
+    next: PeerId = MODEL_HOST
     host: PeerId = ""
     prev: PeerId = ""
     v: int = PROTOCOL_VERSION

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from app.core.errors import PooledError
 from app.room import messages as m
-from app.room.crowd import Crowd
+from app.room.crowd import Crowd, tell_one
 from app.room.dealing import Dealing, DealingPorts, Stage, StartWish
 from app.room.events import Member
 from app.room.frame import Frame
 from app.room.generate import Choose
 from app.room.liveness import Role
-from app.room.settings import RoomSettings
+from app.room.settings import RoomSettings, Visibility
 from app.room.talk import Talk
 
 
@@ -36,11 +36,7 @@ class ModelHost:
         try:
             self.dealing.start(wish)
         except PooledError as error:
-            refusal = m.StartRefused(why=str(error))
-            if asker == self._crowd.me:
-                self._crowd.show(refusal)
-            else:
-                self._crowd.send(asker, refusal)
+            tell_one(self._crowd, asker, m.StartRefused(why=str(error)))
 
     def said(self, member: Member, message: m.Message) -> None:
         """A member's message, already known to count."""
@@ -72,7 +68,7 @@ class ModelHost:
                 pass
 
     def _pass_typing(self, typist: Member) -> None:
-        if self._settings().visibility.value != "all":
+        if self._settings().visibility is not Visibility.EVERYONE:
             return
         self._crowd.show(m.Typing(name=typist.name))
         for member in self._crowd.members:

@@ -51,9 +51,9 @@ class Wish:
 def deal_order(members: Sequence[Member], model_host: str = "") -> tuple[Member, ...]:
     """The model host, then the other devices with a GPU by peer id; API clients never."""
     able = [member for member in members if not member.meta.is_api]
-    host = model_host or pick_model_host(Candidate(member.id, member.meta) for member in able)
-    first = [member for member in able if member.id == host]
-    rest = [member for member in able if member.id != host and member.meta.webgpu]
+    first_id = model_host or pick_model_host(Candidate(member.id, member.meta) for member in able)
+    first = [member for member in able if member.id == first_id]
+    rest = [member for member in able if member.id != first_id and member.meta.webgpu]
     return (*first, *sorted(rest, key=lambda member: member.id))
 
 

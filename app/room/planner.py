@@ -73,6 +73,7 @@ def _space(need: Need, offers: Sequence[Offer]) -> list[float]:
 
 
 def layer_caps(need: Need, offers: Sequence[Offer]) -> tuple[int, ...]:
+    """Whole layers each device could hold."""
     caps = [math.floor(space / need.layer_bytes + ROUNDING) for space in _space(need, offers)]
     return tuple(max(0, cap) for cap in caps)
 

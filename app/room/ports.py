@@ -95,22 +95,3 @@ class Compute(Protocol):
     async def reset(self) -> None:
         """Forgets all state; the next position is 0."""
         ...
-
-
-class Tokenizer(Protocol):
-    """What the conversation needs of a model's tokenizer."""
-
-    def encode(self, text: str) -> list[int]:
-        """Plain text; text that looks like a special token stays text."""
-        ...
-
-    def special(self, text: str) -> int | None:
-        """The id of a special token, or None when the vocabulary has none of that name."""
-        ...
-
-    def piece(self, token: int) -> bytes:
-        """The raw bytes of one token; empty for special tokens."""
-        ...
-
-    @property
-    def stop_ids(self) -> frozenset[int]: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.prompt.chat import Length, Persona, Style, Wording
 from app.room import events as ev
@@ -132,9 +132,9 @@ def _settings(message: m.VisibilityIs | m.StyleIs, before: RoomSettings) -> Room
     """Words we do not know leave the setting as it was."""
     if isinstance(message, m.VisibilityIs):
         modes = {mode.value: mode for mode in Visibility}
-        return _with(before, visibility=modes.get(message.mode, before.visibility))
+        return replace(before, visibility=modes.get(message.mode, before.visibility))
     style = before.style
-    return _with(
+    return replace(
         before,
         style=Style(
             persona={p.value: p for p in Persona}.get(message.persona, style.persona),
@@ -145,17 +145,8 @@ def _settings(message: m.VisibilityIs | m.StyleIs, before: RoomSettings) -> Room
     )
 
 
-def _with(before: RoomSettings, *, visibility: Visibility | None = None, style: Style | None = None) -> RoomSettings:
-    return RoomSettings(
-        before.ask_first,
-        visibility or before.visibility,
-        style or before.style,
-        before.split,
-        before.auto_redeal,
-    )
-
-
 def style_message(style: Style) -> m.StyleIs:
+    """The room's style as members are told it; ``to_events`` reads it back."""
     return m.StyleIs(
         persona=style.persona.value,
         sampling=style.wording.value,

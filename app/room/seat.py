@@ -165,21 +165,21 @@ class CreatorSeat:
             case _:
                 pass
 
-    def _with_model(self, host: ModelHost, creator: Creator, intent: Intent, state: RoomState) -> None:
+    def _with_model(self, model_host: ModelHost, creator: Creator, intent: Intent, state: RoomState) -> None:
         me, name = creator.me, self._name
         match intent:
             case it.Start():
-                host.start(StartWish(state.chosen, state.context, name), me)
+                model_host.start(StartWish(state.chosen, state.context, name), me)
             case it.StopStart():
-                host.dealing.give_up(f"{name} stopped the model.")
+                model_host.dealing.give_up(f"{name} stopped the model.")
             case it.Ask():
-                host.talk.ask(me, name, intent.text)
+                model_host.talk.ask(me, name, intent.text)
             case it.Stop():
-                host.talk.stop(me)
+                model_host.talk.stop(me)
             case it.Typing():
-                host.said(creator.own, m.Typing())
+                model_host.said(creator.own, m.Typing())
             case _:
-                host.command(me, name, COMMANDS.get(type(intent), ""))
+                model_host.command(me, name, COMMANDS.get(type(intent), ""))
 
     def tick(self) -> None:
         if self._creator is not None:

@@ -17,13 +17,14 @@ from app.room import messages as m
 from app.room.asks import AskQueue, Question
 from app.room.chain import Chain
 from app.room.conversation import fit_turns, reused_prefix
-from app.room.crowd import Crowd
+from app.room.crowd import Crowd, tell_one
 from app.room.dealing import Dealing, Stage
 from app.room.events import Member, PromptRead
 from app.room.generate import Choose, Ending, Generation, Request
 from app.room.laps import LapFailed
 from app.room.meta import OURS
 from app.room.pace import Pace
+from app.room.room_map import room_map
 from app.room.segments import Fed
 from app.room.settings import RoomSettings, may_read
 from app.room.tasks import Tasks
@@ -109,7 +110,7 @@ class Talk:
         if not question.text.strip():
             return
         if self._dealing.stage is not Stage.ONLINE:
-            self._answer_to(asker, m.Busy(why=REFUSALS[self._dealing.stage]))
+            tell_one(self._crowd, asker, m.Busy(why=REFUSALS[self._dealing.stage]))
         elif self._now is None:
             self._begin(question)
         else:
@@ -119,16 +120,10 @@ class Talk:
         try:
             self._queue = self._queue.push(question)
         except RoomError as error:
-            self._answer_to(question.asker, m.Busy(why=str(error)))
+            tell_one(self._crowd, question.asker, m.Busy(why=str(error)))
             return
-        self._answer_to(question.asker, m.Queued(pos=len(self._queue)))
+        tell_one(self._crowd, question.asker, m.Queued(pos=len(self._queue)))
         self._crowd.tell(m.QueueLength(n=len(self._queue)))
-
-    def _answer_to(self, id: str, message: m.Message) -> None:
-        if id == self._crowd.me:
-            self._crowd.show(message)
-        else:
-            self._crowd.send(id, message)
 
     def stop(self, by: str) -> None:
         """The asker and the model host may stop; a held or waiting answer is given up at once."""
@@ -146,7 +141,7 @@ class Talk:
     def continue_last(self, by: str) -> None:
         last = self._turns[-1] if self._turns else None
         if self._may_redo(by) and isinstance(last, AssistantTurn) and last.open and self._last:
-            self._begin(replace(self._last, mid=self._last.mid), continued=True)
+            self._begin(self._last, continued=True)
 
     def regenerate(self, by: str) -> None:
         """Asks the last question again, in its asker's name."""
@@ -164,7 +159,7 @@ class Talk:
 
     def new_chat(self, id: str, by: str) -> None:
         if self._now is not None:
-            self._answer_to(id, m.Busy(why="An answer is being written. Stop it first."))
+            tell_one(self._crowd, id, m.Busy(why="An answer is being written. Stop it first."))
             return
         self._turns, self._queue, self._history, self._last = (), AskQueue(), [], None
         self._crowd.tell(m.ChatReset(by=by))
@@ -372,7 +367,7 @@ class Talk:
         question, self._queue = self._queue.pop()
         self._crowd.tell(m.QueueLength(n=len(self._queue)))
         for place, waiting in enumerate(self._queue.waiting, start=1):
-            self._answer_to(waiting.asker, m.Queued(pos=place))
+            tell_one(self._crowd, waiting.asker, m.Queued(pos=place))
         if question is not None:
             self._begin(question)
 
@@ -441,19 +436,8 @@ class Talk:
         planned, chain = self._dealing.planned, self._dealing.chain
         if planned is None or chain is None:
             return
-        stats = chain.stats
-        own = m.MapNode(planned.members[0].name, _words(planned.deal.ranges[0]), _ms(stats.own), host=True)
-        hops = [m.MapNode(hop.name, _words(hop.load.range), hop.timings.one) for hop in chain.hops]
-        compute = own.ms + sum(node.ms for node in hops)
-        lap = _ms(stats.lap)
-        st = m.MapStats(
-            tps=round(self._pace.recent(self._clock.now()), 1),
-            lap=lap,
-            gpu=round(compute, 1),
-            net=round(max(0.0, lap - compute), 1) if hops else 0.0,
-            n=self._pace.words,
-        )
-        self._crowd.tell(m.RoomMap(nodes=(own, *hops), st=st, live=live))
+        words_per_second = self._pace.recent(self._told_map_at)
+        self._crowd.tell(room_map(planned, chain, words_per_second, self._pace.words, live=live))
 
     async def close(self) -> None:
         await self._tasks.close()
@@ -488,11 +472,3 @@ def _without_last_exchange(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 def _longer(record: Fed, computed: Fed) -> Fed:
     """The record keeps classes past a failed attempt's end when that attempt was repeating it."""
     return record if record.common(computed.ids) == len(computed.ids) else computed
-
-
-def _words(bounds: tuple[int, int]) -> str:
-    return m.layer_words(*bounds)
-
-
-def _ms(seconds: float) -> float:
-    return round(seconds * 1000, 1)

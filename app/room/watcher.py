@@ -10,6 +10,8 @@ from app.room import messages as m
 from app.room.liveness import CHAIN_PING, PING, Role, Subject, Verdict, Watch, judge
 from app.room.ports import Link
 
+OLDEST_PONG = 600.0
+
 
 @dataclass
 class _Peer:
@@ -46,11 +48,6 @@ class Watcher:
     def remove(self, id: str) -> None:
         self._peers.pop(id, None)
 
-    def rtt(self, id: str) -> float:
-        """Seconds of the last round trip, 0 before any."""
-        peer = self._peers.get(id)
-        return peer.rtt if peer else 0.0
-
     def silence(self, id: str) -> float:
         """Seconds since the last byte."""
         peer = self._peers.get(id)
@@ -68,7 +65,7 @@ class Watcher:
     def pong(self, id: str, pong: m.Pong) -> None:
         """Only an answer to a ping sent after the silence began ends it."""
         peer, sent, now = self._peers.get(id), pong.ts / 1000, self._clock.now()
-        if peer is None or not now - 600 < sent <= now:
+        if peer is None or not now - OLDEST_PONG < sent <= now:
             return
         peer.rtt = now - sent
         self.on_rtt(id, peer.rtt)

@@ -8,6 +8,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from app.core.clock import Clock
 from app.core.errors import LinkError, PooledError
 from app.engine.types import ColumnClass, Part
@@ -15,13 +17,13 @@ from app.models.table import ModelTable
 from app.room import messages as m
 from app.room.frame import Frame, FrameKind
 from app.room.halves import looks_bad, pack_halves, unpack_halves
+from app.room.laps import smoothed
 from app.room.memory import KV_FORMAT
 from app.room.ports import Compute, Link, LoadRequest
 from app.room.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
-HOST = "host"
 FRAMES_WAITING = 256
 TELEMETRY_PERIOD = 0.7
 LINK_SECONDS = 60.0
@@ -117,7 +119,7 @@ class Worker:
         self._ports.tell(m.LoadShare(pct=int(share * 100)))
 
     async def _connect(self, next_id: str, *, fresh: bool) -> None:
-        if next_id == HOST:
+        if next_id == m.MODEL_HOST:
             self._next = None
             return
         try:
@@ -209,7 +211,7 @@ class Worker:
         self._measure(frame, (self._ports.clock.now() - began) * 1000)
 
     def _forward(self, frame: Frame, payload: bytes) -> None:
-        if self._load is not None and self._load.next == HOST and self._next is None:
+        if self._load is not None and self._load.next == m.MODEL_HOST and self._next is None:
             kind = FrameKind.RETURN_BATCH if frame.kind.is_batch else FrameKind.RETURN
             link = self._ports.host_link()
             forwarded = Frame(kind, frame.position, frame.columns, payload, frame.spec)
@@ -221,12 +223,11 @@ class Worker:
         link.send_frame(forwarded)
 
     def _measure(self, frame: Frame, ms: float) -> None:
-        """Averages a kind of frame, told at most every 700 ms."""
-        name = "spec" if frame.spec else "pre" if frame.kind.is_batch else "one"
-        before: float = getattr(self._timings, name)
-        values = {field: getattr(self._timings, field) for field in ("spec", "one", "pre")}
-        values[name] = round(0.7 * before + 0.3 * ms if before else ms, 1)
-        self._timings = m.Timings(**values)
+        """Running averages in ms, one a kind of frame; told at most every TELEMETRY_PERIOD."""
+        kind = "spec" if frame.spec else "pre" if frame.kind.is_batch else "one"
+        before: float = getattr(self._timings, kind)
+        average = smoothed(before, ms) if before else ms
+        self._timings = msgspec.structs.replace(self._timings, **{kind: round(average, 1)})
         if self._ports.clock.now() - self._told_at >= TELEMETRY_PERIOD:
             self._told_at = self._ports.clock.now()
             self._ports.tell(m.Telemetry(k=self._timings))

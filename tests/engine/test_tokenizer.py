@@ -47,6 +47,12 @@ def test_plain_text_never_becomes_a_special_token() -> None:
     assert tokenizer.special("ab") is None
 
 
+def test_begin_and_end_are_told_as_a_template_writes_them() -> None:
+    tokenizer = GgufTokenizer(tiny_metadata(**{"tokenizer.ggml.bos_token_id": 99}))
+    assert (tokenizer.bos_text, tokenizer.eos_text) == ("", "<|end|>")
+    assert GgufTokenizer(tiny_metadata(**{"tokenizer.ggml.bos_token_id": 1})).bos_text == "<tool>"
+
+
 def test_pieces_are_raw_bytes() -> None:
     tokenizer = GgufTokenizer(tiny_metadata())
     assert tokenizer.piece(8) == b" a"

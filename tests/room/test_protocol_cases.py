@@ -1,4 +1,4 @@
-"""Every recorded case of the codecs, the wire, the proofs and the codes."""
+"""Every recorded case of the codecs, the wire, the proofs, the codes, the planner and the conversation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.protocol_ops import Case, find_check, load, load_cases, title
 
 DATA = Path(__file__).parents[1] / "data" / "protocol"
-SUITES = ("binarypack", "frames", "proofs", "codes")
+SUITES = ("binarypack", "frames", "proofs", "codes", "planner", "conversation")
 
 for _suite in SUITES:
     load(_suite)

@@ -50,7 +50,7 @@ def test_queue_is_fair_and_bounded() -> None:
         (Role.COMPUTER, 15.1, Verdict.GONE),
         (Role.CHAIN, 12.1, Verdict.GONE),
         (Role.PHONE, 59, Verdict.SILENT),
-        (Role.HOST, 29, Verdict.SILENT),
+        (Role.CREATOR, 29, Verdict.SILENT),
         (Role.CHAIN_WHILE_STARTING, 44, Verdict.SILENT),
     ],
 )

@@ -94,7 +94,7 @@ def _flat(part: Bytes) -> Bytes:
     return np.ascontiguousarray(part).reshape(-1)
 
 
-def _q4_0(b: Bytes) -> Packed:
+def _scale_then_quants(b: Bytes) -> Packed:
     return Packed(_flat(b[:, 2:]), _stream(b[:, :2]))
 
 
@@ -108,10 +108,6 @@ def _q5_0(b: Bytes) -> Packed:
 
 def _q5_1(b: Bytes) -> Packed:
     return Packed(_flat(b[:, 8:]), _stream(b[:, 4:8], b[:, :4]))
-
-
-def _q8_0(b: Bytes) -> Packed:
-    return Packed(_flat(b[:, 2:]), _stream(b[:, :2]))
 
 
 def _k_scales(packed: Bytes) -> Bytes:
@@ -160,11 +156,11 @@ def _q6_k(b: Bytes) -> Packed:
 
 
 _PACKERS: dict[TensorType, Callable[[Bytes], Packed]] = {
-    TensorType.Q4_0: _q4_0,
+    TensorType.Q4_0: _scale_then_quants,
     TensorType.Q4_1: _q4_1,
     TensorType.Q5_0: _q5_0,
     TensorType.Q5_1: _q5_1,
-    TensorType.Q8_0: _q8_0,
+    TensorType.Q8_0: _scale_then_quants,
     TensorType.Q4_K: _q4_k,
     TensorType.Q5_K: _q5_k,
     TensorType.Q6_K: _q6_k,

@@ -1,0 +1,62 @@
+"""What a plan says to each device of the room, as values (spec: rooms §13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from app.engine.types import Part
+from app.room import messages as m
+from app.room.events import Member
+from app.room.memory import KV_FORMAT
+from app.room.picker import Plan
+from app.room.planner import LeftOut
+from app.room.pledges import GIB, pledge_gb, spare_gb
+from app.room.ports import LoadRequest
+from app.room.shortage import shortage
+
+
+def own_request(planned: Plan) -> LoadRequest:
+    """The model host's own share: its layers with the embedding and the head."""
+    lo, hi = planned.deal.ranges[0]
+    pledge = int(pledge_gb(planned.members[0].meta) * GIB)
+    part = Part(lo, hi, embed=True, head=True)
+    return LoadRequest(planned.record.key, part, planned.context.positions, KV_FORMAT, pledge)
+
+
+def loads(planned: Plan) -> list[tuple[Member, m.Load]]:
+    """The members after the model host and what each is told to load; neighbours come later."""
+    pairs = list(zip(planned.deal.used, planned.deal.ranges, strict=True))[1:]
+    key, positions = planned.record.key, planned.context.positions
+    return [(planned.members[i], m.Load(key, bounds, positions, planned.kv)) for i, bounds in pairs]
+
+
+def layers(planned: Plan, late: Iterable[str] = ()) -> m.Layers:
+    """Who holds which layers and how many GB, and why others hold none. ``late``: names of those who came after."""
+    names = [member.name for member in planned.members]
+    rows = list(zip(planned.deal.used, planned.deal.ranges, planned.deal.held, strict=True))
+    out = {names[i]: reason.value for i, reason in planned.deal.out.items()}
+    return m.Layers(
+        by={names[i]: m.layer_words(*bounds) for i, bounds, _ in rows},
+        held={names[i]: round(held / GIB, 2) for i, _, held in rows},
+        out={**out, **dict.fromkeys(late, LeftOut.LATE.value)},
+    )
+
+
+def ready_all(planned: Plan) -> m.ReadyAll:
+    """The model runs; ``ctxWant`` says what was asked for when the context had to fall back."""
+    context = planned.context
+    return m.ReadyAll(
+        model=planned.record.key,
+        label=planned.record.label,
+        ctx=context.positions,
+        ctxWant=context.wanted if context.fell_back else 0,
+    )
+
+
+def too_small(planned: Plan) -> str:
+    """How much the room lacks, and who could lend it."""
+    spare = [spare_gb(member.meta) for member in planned.members]
+    lack = shortage(planned.fit.raises, planned.fit.short, spare)
+    names = " or ".join(planned.members[i].name for i in lack.helpers)
+    helped = f" {names} could lend it." if names else ""
+    return f"The room is {lack.gb:g} GB short for {planned.record.label}.{helped}"
