@@ -11,6 +11,7 @@ from typing import cast
 
 from app.core.clock import Clock
 from app.core.errors import LinkError
+from app.room.certificate import fingerprint_of, new_certificate
 from app.room.ice import IceConfig
 from app.room.line import STRIPE_LABEL, Line
 from app.room.peerjs import SignalMessage
@@ -50,12 +51,18 @@ class Dialer:
         self.on_line: Callable[[Line], None] = lambda _line: None
         self._signaling = signaling
         self._ice = ice
+        self._certificate = new_certificate()
         self._clock = clock
         self._attempts: dict[str, _Attempt] = {}
         self._unknown: dict[str, list[Candidate]] = {}
         self._connections: set[RtcConnection] = set()
         self._tasks = Tasks()
         signaling.on_message = self._signaled
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the certificate all connections of this device show: 64 hex digits."""
+        return fingerprint_of(self._certificate)
 
     async def dial(self, peer_id: str, stripe: bool = False, timeout: float = OPEN_S) -> Line:
         """Opens a connection. Raises PeerUnavailable; LinkError when none is up within ``timeout`` s."""
@@ -84,7 +91,7 @@ class Dialer:
         await self._tasks.close()
 
     def _begin(self, peer_id: str, connection_id: str, label: str, dialed: bool) -> _Attempt:
-        connection = RtcConnection(self._ice, label)
+        connection = RtcConnection(self._ice, label, self._certificate)
         line = Line(connection, peer_id, connection_id, label, dialed, self._clock)
         opened: asyncio.Future[Line] = asyncio.get_running_loop().create_future()
         # A connection that fails after its dialer gave up has nobody left to tell.

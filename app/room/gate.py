@@ -229,10 +229,14 @@ def admit_message(decision: Admit, mesh_key: str) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Credentials:
-    """What a device holds for a room: its link's invite key, the pass of an earlier stay; "" for none."""
+    """What a device holds for a room: its link's invite key, the pass of an earlier stay; "" for none.
+
+    ``fingerprint`` is the certificate the creator must show, where the link names it.
+    """
 
     key: str = field(default="", repr=False)
     pass_text: str = field(default="", repr=False)
+    fingerprint: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.key or self.pass_text)

@@ -55,6 +55,10 @@ class LateTransport:
         self._made: ServedTransport | None = None
         self._tasks = Tasks()
 
+    @property
+    def fingerprint(self) -> str:
+        return self._there().fingerprint
+
     async def open_room(self, code: str, gate: Gate, hello: Message) -> None:
         lan = self._around.lan
         await lan.open()

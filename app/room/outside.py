@@ -35,6 +35,11 @@ class RoomTransport(Protocol):
     on_link: Callable[[Link, Message], None]
     on_state: Callable[[TransportState], None]
 
+    @property
+    def fingerprint(self) -> str:
+        """Of the certificate this device shows, for its invite."""
+        ...
+
     async def open_room(self, code: str, gate: Gate, hello: Message) -> None: ...
 
     async def join(self, code: str, credentials: Credentials, hello: Message) -> Admitted:

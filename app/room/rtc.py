@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from aiortc import (
+    RTCCertificate,
     RTCDataChannel,
     RTCPeerConnection,
     RTCSessionDescription,
@@ -18,6 +19,7 @@ from aiortc.sdp import candidate_from_sdp
 
 from app.core.errors import LinkError
 from app.room import sctp
+from app.room.certificate import fingerprint_in
 from app.room.ice import IceConfig
 from app.room.proofs import binding, end_fingerprint
 from app.room.sdp import describes_data, only_sha256
@@ -48,7 +50,7 @@ class RtcConnection:
     a peer that has not proved itself, and nothing sent early is lost.
     """
 
-    def __init__(self, ice: IceConfig, label: str) -> None:
+    def __init__(self, ice: IceConfig, label: str, certificate: RTCCertificate | None = None) -> None:
         sctp.install()
         self.on_open: Callable[[], None] = lambda: None
         self.on_control: Callable[[bytes], None] = lambda _data: None
@@ -56,6 +58,7 @@ class RtcConnection:
         self.on_heard: Callable[[], None] = lambda: None
         self.on_closed: Callable[[str], None] = lambda _reason: None
         self.binding = ""
+        self.peer_fingerprint = ""
         self._label = label
         self._early: list[bytes] | None = []
         self._control: RTCDataChannel | None = None
@@ -63,6 +66,9 @@ class RtcConnection:
         self._closing: asyncio.Task[None] | None = None
         self._local = ""
         self._peer = RTCPeerConnection(ice.configuration())
+        if certificate is not None:
+            # aiortc takes none from outside; each connection would show one of its own.
+            self._peer._RTCPeerConnection__certificates = [certificate]  # pyright: ignore[reportAttributeAccessIssue]
         self._peer.on("connectionstatechange", self._state_changed)
         self._peer.on("datachannel", self._announced)
         # Data on a stream without a channel object is thrown away, so both exist before anything is awaited.
@@ -88,11 +94,13 @@ class RtcConnection:
             await self._peer.setRemoteDescription(RTCSessionDescription(sdp, "offer"))
             await self._peer.setLocalDescription(await self._peer.createAnswer())
         self.binding = binding(end_fingerprint(self._described()), end_fingerprint(sdp))
+        self.peer_fingerprint = fingerprint_in(sdp)
         return self._local
 
     async def take_answer(self, sdp: str) -> None:
         """Raises LinkError when it is no answer to this offer."""
         self.binding = binding(end_fingerprint(self._local), end_fingerprint(sdp))
+        self.peer_fingerprint = fingerprint_in(sdp)
         with _understood(sdp):
             await self._peer.setRemoteDescription(RTCSessionDescription(sdp, "answer"))
 

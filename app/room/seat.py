@@ -92,7 +92,7 @@ class CreatorSeat:
         self._listen()
         await self._transport.open_room(code, gate, self._hello())
         self._open(code)
-        link = self._ports.outside.link_of(Invite(code, gate.key))
+        link = self._ports.outside.link_of(Invite(code, gate.key, fingerprint=self._transport.fingerprint))
         self._ports.emit(ev.InviteMade(ShownInvite(code, link, has_key=True)))
 
     def _listen(self) -> None:
@@ -221,7 +221,7 @@ class MemberSeat:
     async def enter(self) -> None:
         invite = parse_invite(self._where)
         self._code = invite.code
-        self._credentials = Credentials(invite.key, self._ports.outside.passes.get(invite.code))
+        self._credentials = Credentials(invite.key, self._ports.outside.passes.get(invite.code), invite.fingerprint)
         self._ports.emit(ev.Connecting(invite.code, LINES[Phase.REGISTERING]))
         transport = self._transport = self._ports.outside.new_transport(invite.signal)
         transport.on_state = self._progress
@@ -232,7 +232,7 @@ class MemberSeat:
         joined = await transport.join(self._code, self._credentials, self._hello(back=back))
         text = joined.pass_text
         if text:
-            self._credentials = Credentials(self._credentials.key, text)
+            self._credentials = replace(self._credentials, pass_text=text)
             self._ports.outside.passes.put(self._code, text)
 
     def _hello(self, *, back: bool) -> Message:

@@ -134,6 +134,11 @@ class Transport:
         return self._signaling.server
 
     @property
+    def fingerprint(self) -> str:
+        """Of the certificate this device shows, for its invite: 64 hex digits."""
+        return self._dialer.fingerprint
+
+    @property
     def gate(self) -> Gate | None:
         """The creator's gate as it is now."""
         return self._admission.gate if self._admission is not None else None
@@ -167,6 +172,7 @@ class Transport:
         self._begin(hello)
         self._creator = creator_id(code)
         line = await self._reach_creator()
+        _check_certificate(line, credentials.fingerprint)
         self.on_state(TransportState(Phase.KNOCKING))
         entered = await self._enter(line, credentials)
         self._mesh_key, self._member = entered.mesh_key, True
@@ -362,3 +368,10 @@ def _resolve(future: asyncio.Future[Result], result: Result) -> None:
 def _reject(future: asyncio.Future[Result], error: PooledError) -> None:
     if not future.done():
         future.set_exception(error)
+
+
+def _check_certificate(line: Line, named: str) -> None:
+    """Raises NotLetIn, before anything is said, when the link names another certificate than is shown."""
+    if named and line.connection.peer_fingerprint != named:
+        line.close("another certificate")
+        raise NotLetIn(TurnedAway("Another computer than the link names answered.", impostor=True))

@@ -11,6 +11,7 @@ import pytest
 
 from app.prompt.chat import UserTurn
 from app.room import intents as it
+from app.room.invite import parse_invite
 from app.room.meta import OURS, Meta
 from app.room.outside import RoomPorts, room_transport
 from app.room.room import Room
@@ -67,6 +68,7 @@ async def test_three_devices_answer_as_one_and_go_on_after_a_loss() -> None:
         otter.handle(it.OpenRoom("otter", 1))
         await until(lambda: otter.state.invite is not None)
         assert otter.state.invite is not None
+        assert len(parse_invite(otter.state.invite.link).fingerprint) == 64
         for name, gb, room in (("heron", 1, heron), ("finch", 2, finch)):
             room.handle(it.JoinRoom(otter.state.invite.link, name, gb))
             await until(lambda room=room: room.state.my_device is not None)

@@ -64,6 +64,22 @@ async def test_key_opens_the_door() -> None:
         await _close(device, creator)
 
 
+async def test_a_link_names_the_certificate_the_creator_must_show() -> None:
+    async with room_server() as server:
+        gate = Gate()
+        creator, device, wary = await _opened(server, gate), Device([server]), Device([server])
+        named = creator.transport.fingerprint
+        assert len(named) == 64
+        assert named != device.transport.fingerprint
+        joined = await device.transport.join(CODE, Credentials(key=gate.key, fingerprint=named), HELLO)
+        assert joined.verdict is Verdict.TRUSTED
+        with pytest.raises(NotLetIn) as refused:
+            await wary.transport.join(CODE, Credentials(key=gate.key, fingerprint="ab" * 32), HELLO)
+        assert refused.value.impostor
+        assert wary.transport.me not in creator.hellos
+        await _close(wary, device, creator)
+
+
 async def test_allow_shows_equal_digits_and_the_pass_opens_next_time() -> None:
     async with room_server() as server:
         creator, device = await _opened(server, Gate()), Device([server])

@@ -127,6 +127,7 @@ class MemoryTransport:
 
     def __init__(self, network: Network) -> None:
         self.me = ""
+        self.fingerprint = "ab" * 32
         self.on_waiting: Callable[[Waiting], None] = lambda _waiting: None
         self.on_withdrawn: Callable[[str], None] = lambda _id: None
         self.on_gate: Callable[[Gate], None] = lambda _gate: None
@@ -142,7 +143,7 @@ class MemoryTransport:
         self._network.rooms[code] = self._network.devices[self.me] = self
 
     async def join(self, code: str, credentials: Credentials, hello: Message) -> Pass:
-        self.me = self.me or f"device-{next(self.ids)}"
+        self.me = self.me or f"device-{next(self.ids):06}"
         self._network.devices[self.me] = self
         creator = self._network.rooms.get(code)
         if creator is None or {creator.me, self.me} & self._network.unreachable:
