@@ -76,6 +76,7 @@ async def _main(application: QApplication, link: str) -> bool:
     FirstPaint(window.desk).done.connect(painted.set)
     window.show()
     ended = await _serve(window, closed, painted, link)
+    highlight.stop()
     del watcher
     window.deleteLater()
     return ended

@@ -20,6 +20,8 @@ COMMON = ("python", "bash", "javascript", "json", "html", "css", "typescript", "
 # Both only grow, by names from ``known_languages``; adding to a set is atomic.
 _begun: set[str] = set()
 _ready: set[str] = set()
+_preparing: list[threading.Thread] = []
+_ending = threading.Event()
 
 
 @cache
@@ -50,14 +52,25 @@ def prepared(language: str) -> bool:
 def prepare(languages: tuple[str, ...] = COMMON) -> threading.Thread:
     """In a thread, one after the other. Best before anything streams: the thread competes with the window."""
     _begun.update(languages)
+    _ending.clear()
     thread = threading.Thread(target=_prepare, args=(languages,), name="prepare colours", daemon=True)
+    _preparing.append(thread)
     thread.start()
     return thread
+
+
+def stop() -> None:
+    """Ends what is being prepared, after the language it is at."""
+    _ending.set()
+    while _preparing:
+        _preparing.pop().join()
 
 
 def _prepare(languages: tuple[str, ...]) -> None:
     known_languages()  # reads the list of all lexers, which the window would otherwise wait for
     for language in languages:
+        if _ending.is_set():
+            return
         list(_lexer(language).get_tokens(" "))
         _ready.add(language)
 

@@ -1,5 +1,7 @@
 """The golden cases of ``tests.golden`` as tests."""
 
+from itertools import islice
+
 import pytest
 
 from app.engine.device import Gpu
@@ -19,7 +21,9 @@ def test_tiny_qwen3(gpu: Gpu, kv: KvFormat, kind: ColumnClass) -> None:
 
 @pytest.mark.parametrize(("kv", "kind"), [(KvFormat.F32, ColumnClass.PROMPT), (KvFormat.F16, ColumnClass.STEP)])
 def test_smollm2(gpu: Gpu, kv: KvFormat, kind: ColumnClass) -> None:
-    for outcome in outcomes(gpu, "smollm2-135m-q4_1-float", kv, kind):
+    """Step columns read a prompt slowly on a processor: two cases are enough there, tests.golden runs all."""
+    most = 2 if kind is ColumnClass.STEP else None
+    for outcome in islice(outcomes(gpu, "smollm2-135m-q4_1-float", kv, kind), most):
         assert outcome.passes(kv), outcome
 
 
