@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-GIB = 2**30
-LARGEST_GB = 64.0
+from app.core.units import GIB, LARGEST_GB
+
 SMALLEST_GB = 1.0
 STEP_GB = 0.5
 KEPT_BY_DRIVER_GB = 1.5

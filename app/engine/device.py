@@ -44,7 +44,8 @@ logging.getLogger("wgpu").addHandler(_LossWatcher())
 class Gpu:
     """A device and its compiled pipelines. One thread owns it."""
 
-    def __init__(self, device: Any, info: AdapterInfo, caps: Caps) -> None:
+    def __init__(self, adapter: Any, device: Any, info: AdapterInfo, caps: Caps) -> None:
+        self.adapter = adapter
         self.device = device
         self.info = info
         self.caps = caps
@@ -73,7 +74,7 @@ class Gpu:
             software=info.software,
             features=frozenset(features),
         )
-        return cls(device, info, caps)
+        return cls(adapter, device, info, caps)
 
     @property
     def lost(self) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import wgpu
 import wgpu.backends.wgpu_native as native
 from numpy.typing import NDArray
 
@@ -98,7 +99,7 @@ class Runner:
         _copy_out(encoder, copies, staging)
         try:
             commands = _checked.wgpuCommandEncoderFinish(encoder, ffi.NULL)
-        except Exception as error:
+        except (wgpu.GPUError, RuntimeError) as error:
             raise GpuError(f"{self._gpu.info.name} refused a step: {error}", "Start the model again.") from error
         finally:
             lib.wgpuCommandEncoderRelease(encoder)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.core.errors import GpuError, ModelError, PooledError
-from app.engine.adapter import choose_adapter, copy_speed
+from app.engine.adapter import copy_speed
 from app.engine.arch import read_config
 from app.engine.device import Gpu
 from app.engine.engine import Engine, Options, tuning_for
@@ -117,7 +117,7 @@ class EngineCompute:
     def _summary(self) -> GpuSummary:
         gpu = self._open()
         info = gpu.info
-        return GpuSummary(info.name, info.buffer, info.binding, copy_speed(choose_adapter()), info.software)
+        return GpuSummary(info.name, info.buffer, info.binding, copy_speed(gpu.adapter), info.software)
 
     def _open(self) -> Gpu:
         if self._gpu is None or self._gpu.lost:

@@ -12,6 +12,7 @@ import msgspec
 
 from app.core.clock import Clock
 from app.core.errors import PooledError, RoomError
+from app.core.units import GIB
 from app.models.table import ModelRecord, ModelTable
 from app.prompt.language import Language
 from app.room import dealt
@@ -21,7 +22,7 @@ from app.room.crowd import Crowd
 from app.room.events import Member, OwnLoad, RedealOffered
 from app.room.laps import LapFailed
 from app.room.picker import Plan, Wish, deal_order, plan
-from app.room.pledges import GIB, pledge_gb, share_after_death
+from app.room.pledges import pledge_gb, share_after_death
 from app.room.ports import Compute, LoadRequest
 from app.room.settings import RoomSettings
 from app.room.tasks import Tasks

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from app.core.units import GIB
 from app.engine.types import Part
 from app.room import messages as m
 from app.room.events import Member
 from app.room.memory import KV_FORMAT
 from app.room.picker import Plan
 from app.room.planner import LeftOut
-from app.room.pledges import GIB, pledge_gb, spare_gb
+from app.room.pledges import pledge_gb, spare_gb
 from app.room.ports import LoadRequest
 from app.room.shortage import shortage
 

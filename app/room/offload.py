@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.core.units import GIB
 from app.models.table import ModelRecord
 
-GIB = 2**30
 SCALES_PER_WEIGHT = 16
 FEWEST_SLOTS = 16
 GOOD_SLOTS = 64

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from app.core.units import GIB
 from app.models.table import ModelRecord, ModelTable
 from app.room.contexts import (
     OpenContext,
@@ -21,7 +22,7 @@ from app.room.meta import Meta
 from app.room.offload import expert_sizes
 from app.room.pick import Candidate, pick_model_host
 from app.room.planner import Deal, Fit, Offer, SplitMode, deal, fit
-from app.room.pledges import GIB, pledge_gb, ram_gb, spare_gb
+from app.room.pledges import pledge_gb, ram_gb, spare_gb
 from app.room.shortage import gb_up, shortage
 from app.room.state import ModelRow
 

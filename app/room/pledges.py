@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from app.core.units import LARGEST_GB
 from app.room.meta import Meta
 
-GIB = 2**30
-LARGEST_PLEDGE_GB = 64.0
 SMALLEST_PLEDGE_GB = 0.5
 IOS = frozenset({"iPhone", "iPad"})
 ANDROID = frozenset({"Android", "Android tablet"})
@@ -32,7 +31,7 @@ def pledge_rule(kind: str, device_memory: float | None = None) -> PledgeRule:
     if kind in ANDROID:
         largest = _android_cap(device_memory)
         return PledgeRule(0.5, min(0.5, largest), largest, 0.5, capped=True)
-    return PledgeRule(1.0, None, LARGEST_PLEDGE_GB, 1.0, capped=False)
+    return PledgeRule(1.0, None, LARGEST_GB, 1.0, capped=False)
 
 
 def _android_cap(device_memory: float | None) -> float:
@@ -60,7 +59,7 @@ def spare_gb(meta: Meta) -> float:
 def ram_gb(meta: Meta) -> float:
     """GB of system RAM this device lends to parked experts."""
     refuses = meta.webgpu_said and not meta.webgpu
-    return 0.0 if not meta.offload or refuses else max(0.0, min(LARGEST_PLEDGE_GB, meta.ram_gb))
+    return 0.0 if not meta.offload or refuses else max(0.0, min(LARGEST_GB, meta.ram_gb))
 
 
 def share_after_death(layers: int, layer_gb: float, gb: float, deaths: int) -> float | None:
@@ -74,4 +73,4 @@ def share_after_death(layers: int, layer_gb: float, gb: float, deaths: int) -> f
 def suggested_gb(gpu_gb: float) -> float:
     """First pledge of a computer: half of what its GPU holds, in whole GB, at least 4 where that fits."""
     half = math.floor(gpu_gb / 2)
-    return float(min(LARGEST_PLEDGE_GB, max(1, half, min(4, math.floor(gpu_gb)))))
+    return float(min(LARGEST_GB, max(1, half, min(4, math.floor(gpu_gb)))))

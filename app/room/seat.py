@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from app.core.errors import PooledError
+from app.core.units import GIB
 from app.room import events as ev
 from app.room import intents as it
 from app.room import messages as m
@@ -25,7 +26,7 @@ from app.room.meta import Meta, meta_map, read_meta
 from app.room.model_host import ModelHost
 from app.room.names import clean_name
 from app.room.outside import RoomPorts, RoomTransport
-from app.room.pledges import GIB, pledge_gb
+from app.room.pledges import pledge_gb
 from app.room.ports import Link, Message
 from app.room.serial import SerialCompute
 from app.room.settings import RoomSettings

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.room.pledges import GIB
+from app.core.units import GIB
 
 MOST_NAMES = 2
 ROUNDING = 1e-9

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from PySide6.QtGui import QColor
 
 TINY, SMALL, BODY, HEAD, TITLE, DISPLAY = 12.5, 13.0, 14.0, 17.0, 20.0, 32.0
-GRID = 4
 GUTTER = 28
 HEADER = 56
 CONTROL = 34

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from app.core import memory
-from app.core.memory import GIB, Graphics, Ram, default_pledge_gb
+from app.core.memory import Graphics, Ram, default_pledge_gb
+from app.core.units import GIB
 
 RAM = Ram(total=32, free=24)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import itertools
 import json
 import sys
 import time
@@ -18,23 +17,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.engine.device import Gpu
-from app.engine.engine import Engine, Options
-from app.engine.gguf import GgufFile
-from app.engine.sampling import choose
-from app.engine.types import ColumnClass, Floats, KvFormat, Part, Sampling
 from app.models.fetch import fetch_model
 from app.models.table import builtin_table
 from app.prompt.chat import Length, Style, Wording
 from app.room import intents as it
 from app.room.assembly import Application, Network, assemble
-from app.room.halves import pack_halves, unpack_halves
 from app.room.ice import IceConfig
 from app.room.planner import SplitMode
-from app.room.segments import Fed, rounds
+from app.room.segments import Fed
 from app.room.settings import RoomSettings
 from app.room.signal_servers import SignalServer
 from app.room.state import Exchange, Phase, RoomState
+from tests.e2e.one_device import Differs, compare
 from tests.room.loopback import offer_loopback, room_server
 
 MODEL = "smollm2-135m-q4_1"
@@ -172,59 +166,6 @@ def report(number: int, answer: Answer) -> None:
     )
 
 
-class OneDevice:
-    """The model on one GPU, rounding its hidden states to half precision at the room's cuts and at the end."""
-
-    def __init__(self, path: Path, cuts: list[int], context: int) -> None:
-        self._gpu, file = Gpu.open(), GgufFile.open(path)
-        options = Options(context, 2 << 30, KvFormat.F16)
-        borders = [0, *cuts]
-        self._parts = [
-            Engine.load(self._gpu, file, Part(lo, hi, embed=lo == 0, head=lo == 0), options)
-            for lo, hi in itertools.pairwise(borders)
-        ]
-
-    def run(self, ids: list[int], position: int, kind: ColumnClass) -> Floats:
-        states = _rounded(self._parts[0].tokens(ids, position, kind))
-        for part in self._parts[1:]:
-            states = _rounded(part.hidden(states, position, kind))
-        return states
-
-    def next_token(self, states: Floats) -> int:
-        return choose(self._parts[0].candidates(states[-1:])[0], Sampling(), 0)
-
-    def close(self) -> None:
-        for part in self._parts:
-            part.close()
-        self._gpu.close()
-
-
-def _rounded(states: Floats) -> Floats:
-    return unpack_halves(pack_halves(states, "the check"), states.shape[1])
-
-
-def check(fed: Fed, path: Path, cuts: list[int], context: int) -> tuple[int, float]:
-    """Computes the conversation again and compares each sampled token; returns how many, and tok/s."""
-    device = OneDevice(path, cuts, context)
-    steps = [p for s in fed.segments if s.kind is ColumnClass.STEP for p in range(s.start, s.end)]
-    sampled, compared, began = set(steps), 0, 0.0
-    for part in rounds(fed.segments, 256):
-        if part.kind is ColumnClass.PROMPT:
-            device.run(list(fed.ids[part.start : part.end]), part.start, part.kind)
-            continue
-        for position in range(part.start, part.end):
-            start = time.monotonic()
-            states = device.run([fed.ids[position]], position, part.kind)
-            if position + 1 in sampled and position + 1 < len(fed.ids):
-                token, expected = device.next_token(states), fed.ids[position + 1]
-                if token != expected:
-                    raise DemoFailed(f"token {position + 1} is {expected} in the room, {token} on one device")
-                compared += 1
-            began += time.monotonic() - start
-    device.close()
-    return compared, compared / began if began else 0.0
-
-
 async def demo(gb: float, stripes: int) -> None:
     record = builtin_table().get(MODEL)
     path = await fetch_model(record, lambda _transfer: None)
@@ -257,7 +198,7 @@ async def converse(application: Application, server: SignalServer, path: Path, g
         raise DemoFailed(f"the third question reused {answers[2].reused} tokens, not the first two")
     cuts = [hi for _, hi in ranges]
     await application.close()
-    compared, speed = await asyncio.to_thread(check, fed, path, cuts, context)
+    compared, speed = await asyncio.to_thread(compare, fed, path, cuts, context)
     print(f"\n{compared} tokens equal one device rounding at layer {cuts[0]}; that device alone: {speed:.1f} tok/s")
     if compared < 3 * FEWEST_TOKENS - 3:
         raise DemoFailed(f"only {compared} tokens could be compared")
@@ -276,7 +217,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         asyncio.run(demo(options.gb, options.stripes))
-    except DemoFailed as error:
+    except (DemoFailed, Differs) as error:
         print(f"the demo failed: {error}", file=sys.stderr)
         return 1
     return 0

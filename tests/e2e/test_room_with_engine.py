@@ -5,19 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.device import Gpu
-from app.engine.engine import Engine, Options
-from app.engine.gguf import GgufFile
-from app.engine.sampling import choose
-from app.engine.types import ColumnClass, KvFormat, Part, Sampling
 from app.prompt.chat import Length, Style, Wording
 from app.room import intents as it
 from app.room.assembly import Application
-from app.room.halves import pack_halves, unpack_halves
 from app.room.planner import SplitMode
 from app.room.segments import Fed
 from app.room.settings import RoomSettings
 from app.room.state import Phase
+from tests.e2e.one_device import compare
 from tests.e2e.rooms import device, table_with, until
 from tests.room.loopback import room_server, use_loopback
 
@@ -54,26 +49,6 @@ def fed_of(app: Application) -> Fed:
     return app.room._seat._model_host.talk.cached  # type: ignore[union-attr]
 
 
-def again_on_one_device(fed: Fed, cut: int, context: int) -> int:
-    """Computes a conversation anew, rounding at the cut, and compares every sampled token."""
-    gpu, file = Gpu.open(), GgufFile.open(MODEL)
-    options = Options(context, 1 << 28, KvFormat.F16)
-    first = Engine.load(gpu, file, Part(0, cut, embed=True, head=True), options)
-    rest = Engine.load(gpu, file, Part(cut, 3), options)
-    compared = 0
-    for segment in fed.segments:
-        size = segment.end - segment.start if segment.kind is ColumnClass.PROMPT else 1
-        for start in range(segment.start, segment.end, size):
-            states = first.tokens(fed.ids[start : start + size], start, segment.kind)
-            states = unpack_halves(pack_halves(states, ""), 64)
-            states = unpack_halves(pack_halves(rest.hidden(states, start, segment.kind), ""), 64)
-            if segment.kind is ColumnClass.STEP and start + 1 < segment.end:
-                assert choose(first.candidates(states)[0], Sampling(), 0) == fed.ids[start + 1]
-                compared += 1
-    first.close(), rest.close(), gpu.close()
-    return compared
-
-
 async def test_two_devices_say_what_one_says() -> None:
     table = table_with(MODEL)
     async with room_server() as server:
@@ -89,7 +64,7 @@ async def test_two_devices_say_what_one_says() -> None:
         finally:
             await second.close()
             await creator.close()
-    compared = await asyncio.to_thread(again_on_one_device, fed, ranges[0][1], context)
+    compared, _ = await asyncio.to_thread(compare, fed, MODEL, [hi for _, hi in ranges], context)
     assert compared > 150
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from app.core.units import GIB
 from app.models.table import ModelRecord, builtin_table
 from app.room.contexts import (
     context_choices,
@@ -18,7 +19,7 @@ from app.room.meta import Meta, read_meta
 from app.room.offload import ExpertSizes, Parking, expert_sizes
 from app.room.pick import Candidate, pick_model_host
 from app.room.planner import Deal, Fit, Offer, SplitMode, deal, fit
-from app.room.pledges import GIB, pledge_gb, pledge_rule, ram_gb, share_after_death, spare_gb
+from app.room.pledges import pledge_gb, pledge_rule, ram_gb, share_after_death, spare_gb
 from app.room.shortage import gb_up, shortage
 from app.room.split import Split, split_by_memory, split_for_speed
 from tests.protocol_ops import op

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import RoomError
+from app.core.units import GIB
 from app.engine.types import ColumnClass
 from app.models.table import ModelRecord, builtin_table
 from app.room.asks import AskQueue, Question
@@ -18,7 +19,7 @@ from app.room.memory import need
 from app.room.meta import Meta, meta_map, read_meta
 from app.room.picker import Screen, Wish, deal_order, model_rows, plan
 from app.room.planner import Offer, SplitMode, deal, fit
-from app.room.pledges import GIB, suggested_gb
+from app.room.pledges import suggested_gb
 from app.room.roster import Roster, read_roster
 from app.room.segments import Fed, Segment, feed_plan, rounds
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QButtonGroup, QSizePolicy, QVBoxLayout, QWidget
 
+from app.core.units import LARGEST_GB
 from app.room.intents import ChooseContext, ChooseModel, SetPledge, Start
 from app.room.state import ModelRow, RoomState
 from app.ui import theme, words
@@ -24,7 +25,6 @@ from app.ui.widgets.text import label
 
 WIDEST, ABREAST, SIDE = 1100, 860, 340
 CONTEXT_BESIDE = 640
-LARGEST_GB = 64.0
 
 
 def chosen_row(state: RoomState) -> ModelRow | None:

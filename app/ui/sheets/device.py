@@ -6,6 +6,7 @@ from PySide6.QtCore import QPointF, QSize, Signal
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from app.core.units import LARGEST_GB
 from app.room.intents import SetPledge
 from app.room.state import Device, RoomState
 from app.ui import theme, words
@@ -16,8 +17,6 @@ from app.ui.widgets.facts import Facts
 from app.ui.widgets.row import row
 from app.ui.widgets.stepper import Stepper
 from app.ui.widgets.text import label, set_tone
-
-LARGEST_GB = 64.0
 
 
 class Dot(QWidget):

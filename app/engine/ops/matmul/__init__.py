@@ -27,6 +27,12 @@ class Placement(Enum):
 
 WIDE_SHARED_BYTES = 24 << 10
 _ROWWISE_ROWS = 8
+_SIZES = """override ROWS: u32;
+override UNITS: u32;
+override ALL_UNITS: u32;
+override X_STRIDE: u32;
+override Y_STRIDE: u32;
+override Y_FIRST: u32;"""
 
 
 def placement_for(columns: int, shared: int, *, software: bool) -> Placement:
@@ -67,6 +73,7 @@ def _narrow(kind: TensorType, epilogue: Epilogue, bias: bool) -> str:
                       f"first_col + c * COLS_EACH + {c}u", epilogue, bias)  # fmt: skip
 
     return template("matmul/narrow.wgsl").substitute(
+        sizes=_SIZES,
         bindings=_bindings(kind, bias, wide=True),
         reader=weight_reader(kind),
         zero=unrolled(2, lambda c: f"    var a_{c} = vec4<f32>(0.0);\n    var b_{c} = vec4<f32>(0.0);"),
@@ -96,6 +103,7 @@ def _wide(kind: TensorType, epilogue: Epilogue, bias: bool) -> str:
         return _store(f"{'ab'[part // 4]}_{c}[{part % 4}]", row, col, epilogue, bias)
 
     return template("matmul/wide.wgsl").substitute(
+        sizes=_SIZES,
         bindings=_bindings(kind, bias, wide=False),
         reader=weight_reader(kind),
         zero=unrolled(8, lambda c: f"    var a_{c} = vec4<f32>(0.0);\n    var b_{c} = vec4<f32>(0.0);"),
@@ -133,6 +141,7 @@ def _rowwise(kind: TensorType, epilogue: Epilogue, bias: bool) -> str:
 
     return template("matmul/rows.wgsl").substitute(
         cols_each=cols,
+        sizes=_SIZES,
         bindings=_bindings(kind, bias, wide=True),
         reader=weight_reader(kind),
         rows=unrolled(_ROWWISE_ROWS, lambda r: f"    let row_{r} = first_row + {8 * r}u;"),

@@ -3,12 +3,7 @@
 // nor on where a chunk ends.
 const COLS_EACH = 2u;
 const TILE_COLS = 16u;
-override ROWS: u32;
-override UNITS: u32;
-override ALL_UNITS: u32;
-override X_STRIDE: u32;
-override Y_STRIDE: u32;
-override Y_FIRST: u32;
+$sizes
 
 $bindings
 var<workgroup> tile_w: array<f32, 2048>;

@@ -2,12 +2,7 @@
 // eight rows and $cols_each columns a thread. The sums are those of the tiled kernel: k ascending, one
 // accumulator an output.
 const COLS = ${cols_each}u;
-override ROWS: u32;
-override UNITS: u32;
-override ALL_UNITS: u32;
-override X_STRIDE: u32;
-override Y_STRIDE: u32;
-override Y_FIRST: u32;
+$sizes
 
 $bindings
 $reader

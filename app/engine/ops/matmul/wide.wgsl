@@ -2,12 +2,7 @@
 // k ascends with one accumulator an output, as in the narrow tile: the same bits.
 const TILE_ROWS = 32u;
 const TILE_COLS = 16u;
-override ROWS: u32;
-override UNITS: u32;
-override ALL_UNITS: u32;
-override X_STRIDE: u32;
-override Y_STRIDE: u32;
-override Y_FIRST: u32;
+$sizes
 
 $bindings
 // Four rows, or four columns, an entry: [k][TILE_ROWS] and [k][TILE_COLS].

@@ -29,6 +29,19 @@ _ORDERED = """fn ordered(value: f32) -> u32 {
 }"""
 
 
+# What a scan finds in its 4096 logits.
+_SCAN = """struct Scan {
+    key: u32,
+    id: u32,
+    broken: u32,
+    spare: u32,
+    peak: f32,
+    total: f32,
+    spare_a: u32,
+    spare_b: u32,
+}"""
+
+
 @dataclass(frozen=True)
 class Selection:
     """Buffers of the selection: a scan every 4096 logits, thread maxima, and a result block a column."""
@@ -49,13 +62,13 @@ def best_dispatches(
     """The best id of each column; ``advance`` also makes its record that of the next token."""
     scans = scans_of(vocab)
     scan = Kernel(
-        template("select/scan.wgsl").substitute(ordered=_ORDERED),
+        template("select/scan.wgsl").substitute(ordered=_ORDERED, scan=_SCAN),
         ("read", "write", "write"),
         (("VOCAB", vocab), ("STRIDE", logits.stride), ("SCANS", scans)),
         "scan",
     )
     best = Kernel(
-        template("select/best.wgsl").substitute(column=COLUMN_STRUCT),
+        template("select/best.wgsl").substitute(column=COLUMN_STRUCT, scan=_SCAN),
         ("read", "write", "write", "read"),
         (("SCANS", scans), ("SPACE", SPACE_WORDS), ("ADVANCE", int(advance))),
         "best",

@@ -5,16 +5,7 @@ override SCANS: u32;
 override SPACE: u32;
 override ADVANCE: u32;
 
-struct Scan {
-    key: u32,
-    id: u32,
-    broken: u32,
-    spare: u32,
-    peak: f32,
-    total: f32,
-    spare_a: u32,
-    spare_b: u32,
-}
+$scan
 
 struct Stops {
     count: u32,

@@ -4,16 +4,7 @@ override VOCAB: u32;
 override STRIDE: u32;
 override SCANS: u32;
 
-struct Scan {
-    key: u32,
-    id: u32,
-    broken: u32,
-    spare: u32,
-    peak: f32,
-    total: f32,
-    spare_a: u32,
-    spare_b: u32,
-}
+$scan
 
 @group(0) @binding(0) var<storage, read> logits: array<f32>;
 @group(0) @binding(1) var<storage, read_write> scans: array<Scan>;
