@@ -49,3 +49,7 @@ class ProtocolError(PooledError):
 
 class RoomError(PooledError):
     """The room refused: full, busy, degraded, turned away."""
+
+
+class StateError(PooledError):
+    """A conversation's computed state cannot be used for what was asked."""

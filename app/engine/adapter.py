@@ -109,3 +109,30 @@ def _copy(device: Any, buffers: list[Any], times: int) -> float:
     device.queue.submit([encoder.finish()])
     device.queue.read_buffer(buffers[0], 0, 4)
     return time.perf_counter() - start
+
+
+_SUBGROUP_PROBE = """@group(0) @binding(0) var<storage, read_write> size: array<u32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(subgroup_size) own: u32) { size[0] = own; }
+"""
+
+
+def subgroup_size(device: Any) -> int:
+    """Threads of a subgroup as a kernel sees it; adapters report a useless range (spec: wgpu §1)."""
+    result = device.create_buffer(size=16, usage=wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC)
+    pipeline = device.create_compute_pipeline(
+        layout="auto", compute={"module": device.create_shader_module(code=_SUBGROUP_PROBE), "entry_point": "main"}
+    )
+    group = device.create_bind_group(
+        layout=pipeline.get_bind_group_layout(0),
+        entries=[{"binding": 0, "resource": {"buffer": result, "offset": 0, "size": 16}}],
+    )
+    encoder = device.create_command_encoder()
+    work = encoder.begin_compute_pass()
+    work.set_pipeline(pipeline)
+    work.set_bind_group(0, group)
+    work.dispatch_workgroups(1)
+    work.end()
+    device.queue.submit([encoder.finish()])
+    return int(device.queue.read_buffer(result).cast("I")[0])

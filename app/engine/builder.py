@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-
-from app.engine.arch import DenseConfig
+from app.engine.arch import ModelConfig
+from app.engine.columns import Columns, Input, PromptColumns, StepColumns, sized
 from app.engine.device import Caps
 from app.engine.memory import Slice
-from app.engine.model import Layer, Weights
-from app.engine.ops import attention, embed, matmul, matvec, rmsnorm, rope, select, swiglu
+from app.engine.mixture import Mixture
+from app.engine.model import AttentionMixer, DeltaMixer, ExpertFfn, Layer, Weights
+from app.engine.ops import delta, embed, mask, rmsnorm, rope, select
+from app.engine.ops.delta import DeltaState
 from app.engine.ops.matvec import Activations, Epilogue, Norm, Tuning
+from app.engine.ops.rope import Cache
 from app.engine.program import Dispatch
-from app.engine.types import ColumnClass
+from app.engine.types import Arithmetic, ColumnClass
 from app.engine.weights.matrix import Matrix
 from app.engine.workspace import Workspace
 
@@ -19,13 +21,16 @@ from app.engine.workspace import Workspace
 class Builder:
     """Writes the dispatch lists of one loaded part."""
 
-    def __init__(self, config: DenseConfig, weights: Weights, space: Workspace, tuning: Tuning, caps: Caps) -> None:
+    def __init__(
+        self, config: ModelConfig, weights: Weights, space: Workspace, tuning: Tuning, caps: Caps,
+        arithmetic: Arithmetic,
+    ) -> None:  # fmt: skip
         self._config = config
         self._weights = weights
         self._space = space
         self._tuning = tuning
         self._caps = caps
-        self._threads = attention.SOFTWARE_THREADS if caps.software else attention.THREADS
+        self._arithmetic = arithmetic
 
     def embed(self, columns: int) -> list[Dispatch]:
         """Token ids of the records into the residual stream."""
@@ -35,110 +40,130 @@ class Builder:
 
     def trunk(self, kind: ColumnClass, columns: int, splits: int) -> list[Dispatch]:
         """The part's layers over the residual stream; ``splits`` is used by step columns only."""
-        block = self._step_layer if kind is ColumnClass.STEP else self._prompt_layer
-        return [d for i in range(len(self._weights.layers)) for d in block(i, columns, splits)]
+        ops = self._columns(kind, columns, splits)
+        layers = zip(self._weights.layers, self._space.states, strict=True)
+        return [d for layer, state in layers for d in self._layer(layer, state, ops)]
 
-    def head(self, columns: int, *, collect: bool, advance: bool = False) -> list[Dispatch]:
-        """Output norm, logits and the best id of each column; with ``collect`` also its 64 best."""
-        weights, space = self._weights, self._space
+    def settle(self) -> list[Dispatch]:
+        """Replays one sequence's accepted columns into its recurrent states."""
+        assert self._config.delta
+        assert self._space.mixed
+        return [
+            d
+            for layer, state in zip(self._weights.layers, self._space.states, strict=True)
+            if isinstance(layer.mixer, DeltaMixer) and isinstance(state, DeltaState)
+            for d in self._delta(layer.mixer, state, self._columns(ColumnClass.STEP, 1, 1))[0]
+        ]
+
+    def head(self, columns: int, *, collect: bool, advance: bool = False, masked: bool = False) -> list[Dispatch]:
+        """Output norm, logits and the best id of each column; with ``collect`` also its 64 best.
+
+        ``masked``: only among the ids that the workspace's masks allow.
+        """
+        assert self._weights.output_norm
+        norm = self._norm(self._weights.output_norm)
+        return self._choose(columns, self._space.hidden, norm, collect=collect, advance=advance, masked=masked)
+
+    def draft(self, kind: ColumnClass, columns: int, splits: int, *, first: bool) -> list[Dispatch]:
+        """The draft block over columns; ``first`` ones stand on the trunk's own states, others on its guesses."""
+        space, output_norm = self._space.draft, self._weights.output_norm
+        assert space
+        assert output_norm
+        trunk = [rmsnorm.dispatch(space.before, space.before, self._norm(output_norm), columns)] if first else []
+        return [*trunk, *self._draft_layer(self._columns(kind, columns, splits))]
+
+    def draft_head(self, columns: int, *, advance: bool) -> list[Dispatch]:
+        """The draft block's logits and best ids; with ``advance`` the records become those of the guesses."""
+        assert self._space.draft
+        return self._choose(columns, self._space.draft.before, None, collect=False, advance=advance)
+
+    def _columns(self, kind: ColumnClass, count: int, splits: int) -> Columns:
+        if kind is ColumnClass.STEP:
+            return StepColumns(self._space, self._tuning, self._arithmetic, self._caps, count, splits)
+        return PromptColumns(self._space, self._tuning, self._arithmetic, self._caps, count)
+
+    def _choose(
+        self, columns: int, x: Activations, norm: Norm | None, *, collect: bool, advance: bool, masked: bool = False
+    ) -> list[Dispatch]:
+        weights, space, vocab = self._weights, self._space, self._config.vocab
         assert weights.head
-        assert weights.output_norm
         assert space.logits
         assert space.selection
-        logits, x, norm = self._normed(weights.output_norm, columns)
-        logits += self._matvec(weights.head, x, space.logits, columns, norm=norm)
-        best = select.best_dispatches(
-            space.logits, space.records, space.selection, self._config.vocab, columns, advance=advance
-        )
-        extra = select.collect_dispatches(space.logits, space.selection, self._config.vocab, columns)
+        logits = self._product(self._columns(ColumnClass.STEP, columns, 1), (weights.head,), x, space.logits, norm=norm)
+        if masked:
+            assert space.masks
+            logits.append(mask.dispatch(space.logits, space.masks, vocab, columns))
+        best = select.best_dispatches(space.logits, space.records, space.selection, vocab, columns, advance=advance)
+        extra = select.collect_dispatches(space.logits, space.selection, vocab, columns)
         return logits + best + (extra if collect else [])
 
-    def _step_layer(self, index: int, columns: int, splits: int) -> list[Dispatch]:
-        layer, space = self._weights.layers[index], self._space
-        return [
-            *self._qkv_step(layer, columns),
-            self._rope(index, columns),
-            *attention.split_dispatches(
-                space.records, space.qkv, space.caches[index], space.partial, space.state,
-                space.attended, self._config.heads, columns, splits, self._threads,
-            ),
-            *self._matvec(layer.output, space.attended, space.hidden, columns, epilogue=Epilogue.ADD),
-            *self._gate_up_step(layer, columns),
-            *self._matvec(layer.down, space.inner, space.hidden, columns, epilogue=Epilogue.ADD),
-        ]  # fmt: skip
-
-    def _qkv_step(self, layer: Layer, columns: int) -> list[Dispatch]:
-        before, x, norm = self._normed(layer.attention_norm, columns)
-        for matrix, y in _stacked(layer.qkv, self._space.qkv):
-            before += self._matvec(matrix, x, y, columns, norm=norm, bias=layer.qkv_bias)
-        return before
-
-    def _gate_up_step(self, layer: Layer, columns: int) -> list[Dispatch]:
-        space, inner = self._space, self._config.inner
-        before, x, norm = self._normed(layer.ffn_norm, columns)
-        if len(layer.gate_up) == 1 and len(layer.gate_up[0].blocks) == 1:
-            joined = self._matvec(layer.gate_up[0], x, space.inner, columns, norm=norm, epilogue=Epilogue.SWIGLU)
-            return before + joined
-        for matrix, y in _stacked(layer.gate_up, space.gate_up):
-            before += self._matvec(matrix, x, y, columns, norm=norm)
-        return [*before, swiglu.dispatch(space.gate_up, space.inner, inner, columns)]
-
-    def _normed(self, weights: Slice, columns: int) -> tuple[list[Dispatch], Activations, Norm | None]:
-        """The normalised residual stream: left to the next matvec, or by a launch before it."""
-        norm = self._norm(weights)
-        if self._tuning.fused_norm:
-            return [], self._space.hidden, norm
-        apart = rmsnorm.dispatch(self._space.hidden, self._space.normed, norm, columns)
-        return [apart], self._space.normed, None
-
-    def _prompt_layer(self, index: int, columns: int, _splits: int) -> list[Dispatch]:
-        layer, space, config = self._weights.layers[index], self._space, self._config
-        return [
-            rmsnorm.dispatch(space.hidden, space.normed, self._norm(layer.attention_norm), columns),
-            *self._matmuls(layer.qkv, space.normed, space.qkv, columns, bias=layer.qkv_bias),
-            self._rope(index, columns),
-            attention.whole_dispatch(
-                space.records, space.qkv, space.caches[index], space.attended, config.heads, columns, self._threads
-            ),
-            *self._matmuls((layer.output,), space.attended, space.hidden, columns, epilogue=Epilogue.ADD),
-            rmsnorm.dispatch(space.hidden, space.normed, self._norm(layer.ffn_norm), columns),
-            *self._matmuls(layer.gate_up, space.normed, space.gate_up, columns),
-            swiglu.dispatch(space.gate_up, space.inner, config.inner, columns),
-            *self._matmuls((layer.down,), space.inner, space.hidden, columns, epilogue=Epilogue.ADD),
-        ]
-
-    def _rope(self, index: int, columns: int) -> Dispatch:
-        space, layer = self._space, self._weights.layers[index]
-        return rope.dispatch(
-            space.records, space.qkv, space.caches[index], self._weights.rope, self._config.heads,
-            columns, layer.head_norms,
-        )  # fmt: skip
-
-    def _matvec(
-        self, matrix: Matrix, x: Activations, y: Activations, columns: int, *,
-        epilogue: Epilogue = Epilogue.STORE, norm: Norm | None = None, bias: Slice | None = None,
+    def _product(
+        self, ops: Columns, matrices: tuple[Matrix, ...], x: Activations, y: Activations, *,
+        norm: Norm | None = None, epilogue: Epilogue = Epilogue.STORE, bias: Slice | None = None,
     ) -> list[Dispatch]:  # fmt: skip
-        return [
-            matvec.dispatch(block, x, y, columns, self._tuning, epilogue=epilogue, norm=norm, bias=bias)
-            for block in matrix.blocks
-        ]
+        before, ready = ops.prepare(x, norm, matrices)
+        return [*before, *ops.product(matrices, ready, y, epilogue=epilogue, bias=bias)]
 
-    def _matmuls(
-        self, matrices: tuple[Matrix, ...], x: Activations, y: Activations, columns: int, *,
-        epilogue: Epilogue = Epilogue.STORE, bias: Slice | None = None,
-    ) -> list[Dispatch]:  # fmt: skip
-        placement = matmul.placement_for(columns, self._caps.shared, software=self._caps.software)
+    def _layer(self, layer: Layer, state: Cache | DeltaState, ops: Columns) -> list[Dispatch]:
+        return [*self._mixer(layer, state, ops), *self._ffn(layer, ops)]
+
+    def _mixer(self, layer: Layer, state: Cache | DeltaState, ops: Columns) -> list[Dispatch]:
+        mixer, space, norm = layer.mixer, self._space, self._norm(layer.mixer_norm)
+        if isinstance(mixer, AttentionMixer):
+            assert isinstance(state, Cache)
+            inputs = self._product(ops, mixer.inputs, space.hidden, space.qkv, norm=norm, bias=mixer.bias)
+            attended, x = self._attention(mixer, state, ops)
+        else:
+            assert isinstance(state, DeltaState)
+            assert space.mixed
+            inputs = self._product(ops, mixer.inputs, space.hidden, space.mixed, norm=norm)
+            attended, x = self._delta(mixer, state, ops)
+        return [*inputs, *attended, *ops.product((mixer.output,), x, space.hidden, epilogue=Epilogue.ADD)]
+
+    def _add(self, ops: Columns, matrix: Matrix, x: Activations) -> list[Dispatch]:
+        return self._product(ops, (matrix,), x, self._space.hidden, epilogue=Epilogue.ADD)
+
+    def _attention(self, mixer: AttentionMixer, cache: Cache, ops: Columns) -> tuple[list[Dispatch], Input]:
+        space, heads = self._space, self._config.heads
+        turned = rope.dispatch(space.records, space.qkv, cache, self._weights.rope, heads, ops.count, mixer.head_norms)
+        launches, x = ops.attention(cache, heads, mixer.output)
+        return [turned, *launches], x
+
+    def _delta(self, mixer: DeltaMixer, state: DeltaState, ops: Columns) -> tuple[list[Dispatch], Input]:
+        shape, space = self._config.delta, self._space
+        assert shape
+        assert space.mixed
+        out = sized(space.attended, shape.inner)
+        launches = delta.dispatches(
+            space.records, space.mixed, state, mixer.delta, out, shape, ops.count, ops.kind, self._caps.shared
+        )
+        before, x = ops.prepare(out, None, (mixer.output,))
+        return [*launches, *before], x
+
+    def _ffn(self, layer: Layer, ops: Columns) -> list[Dispatch]:
+        ffn, space, inner, norm = layer.ffn, self._space, self._config.inner, self._norm(layer.ffn_norm)
+        if isinstance(ffn, ExpertFfn):
+            assert self._config.experts
+            return Mixture(self._config.experts, ffn, space).dispatches(ops, norm)
+        before, x = ops.prepare(space.hidden, norm, ffn.gate_up)
+        gated = ops.gated(ffn.gate_up, x, inner)
+        return [*before, *gated, *self._add(ops, ffn.down, sized(space.inner, inner))]
+
+    def _draft_layer(self, ops: Columns) -> list[Dispatch]:
+        """``before`` holds normed states; it ends as the block's own, the next column's ``before``."""
+        draft, space = self._weights.draft, self._space.draft
+        assert draft
+        assert space
+        hidden, columns = self._space.hidden, ops.count
+        half = Activations(space.joined.slice, space.joined.stride, self._config.hidden)
         return [
-            matmul.dispatch(block, x, target, columns, placement, epilogue=epilogue, bias=bias)
-            for matrix, target in _stacked(matrices, y)
-            for block in matrix.blocks
+            *self.embed(columns),
+            rmsnorm.dispatch(hidden, space.joined, self._norm(draft.embedding_norm), columns),
+            rmsnorm.dispatch(space.before, half, self._norm(draft.hidden_norm), columns),
+            *self._product(ops, (draft.join,), space.joined, hidden),
+            *self._layer(draft.layer, space.cache, ops),
+            rmsnorm.dispatch(hidden, space.before, self._norm(draft.output_norm), columns),
         ]
 
     def _norm(self, weights: Slice) -> Norm:
         return Norm(weights, self._config.hidden, self._config.epsilon)
-
-
-def _stacked(matrices: tuple[Matrix, ...], y: Activations) -> list[tuple[Matrix, Activations]]:
-    """Each matrix with the part of ``y`` its rows go to, one after another."""
-    firsts = accumulate((m.rows for m in matrices), initial=0)
-    return [(m, Activations(y.slice, y.stride, first)) for m, first in zip(matrices, firsts, strict=False)]

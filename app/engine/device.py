@@ -11,20 +11,24 @@ from typing import Any
 import wgpu
 
 from app.core.errors import DeviceLost, GpuError
-from app.engine.adapter import AdapterInfo, choose_adapter, describe, full_limits
+from app.engine.adapter import AdapterInfo, choose_adapter, describe, full_limits, subgroup_size
 
 _WANTED_FEATURES = ("shader-f16", "subgroup", "timestamp-query")
 
 
 @dataclass(frozen=True)
 class Caps:
-    """What kernels are rendered for. ``binding`` and ``buffer`` in bytes, ``shared`` bytes of workgroup memory."""
+    """What kernels are rendered for. ``binding`` and ``buffer`` in bytes, ``shared`` bytes of workgroup memory.
+
+    ``subgroup`` threads can shuffle values among each other, 0 where the driver has no such thing.
+    """
 
     binding: int
     buffer: int
     shared: int
     software: bool
     features: frozenset[str]
+    subgroup: int = 0
 
 
 class _LossWatcher(logging.Handler):
@@ -73,6 +77,7 @@ class Gpu:
             shared=int(limits["max-compute-workgroup-storage-size"]),
             software=info.software,
             features=frozenset(features),
+            subgroup=subgroup_size(device) if "subgroup" in features else 0,
         )
         return cls(adapter, device, info, caps)
 

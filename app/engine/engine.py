@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.errors import GpuError, ModelError, PromptError
-from app.engine.arch import DenseConfig, read_config
+from app.core.errors import GpuError, ModelError, PromptError, StateError
+from app.engine.arch import Mixer, ModelConfig, read_config
 from app.engine.builder import Builder
 from app.engine.device import Gpu
 from app.engine.gguf import GgufFile
-from app.engine.memory import Allocator
+from app.engine.memory import Allocator, Slice
 from app.engine.model import Cancelled, Loaded, WeightLoader, Weights, plan_weights
-from app.engine.ops.attention import splits_within
+from app.engine.ops.mask import words_of
 from app.engine.ops.matvec import Tuning
+from app.engine.ops.rope import check_cache
 from app.engine.ops.select import (
     HEADER_WORDS,
     MAX_STOPS,
@@ -26,31 +28,35 @@ from app.engine.ops.select import (
     read_best,
     read_candidates,
 )
-from app.engine.program import Dispatch, Program, compile_program
+from app.engine.programs import Programs, width_of
 from app.engine.runner import Copy, Encoded, Runner, Ticket
-from app.engine.types import Candidates, ColumnClass, Floats, KvFormat, Part
-from app.engine.workspace import STEP_COLUMNS, Workspace, make_workspace, record_array, workspace_bytes
+from app.engine.snapshots import Snapshots, state_signature
+from app.engine.standing import UNKNOWN, Standing
+from app.engine.types import STEP_COLUMNS, Arithmetic, Candidates, ColumnClass, Floats, KvFormat, Part
+from app.engine.workspace import Run, Workspace, make_workspace, record_array, workspace_bytes
 
-STEP_WIDTHS = (1, 2, 4, 8, 16)
-PROMPT_WIDTHS = (16, 64, 256)
 GPU_TUNING = Tuning(lanes=32, grain=2, teams=4, rows=2, columns=8, fused_norm=True)
 SOFTWARE_TUNING = Tuning(lanes=8, grain=4, teams=4, rows=8, columns=1, fused_norm=False)
-_SMALLEST_BUCKET = 256
 
 
 @dataclass(frozen=True)
 class Options:
-    """``context`` positions are kept, ``pledge`` bytes may be taken, ``prompt_columns`` are read at a time."""
+    """``context`` positions of each of ``sequences`` sequences are kept, ``pledge`` bytes may be taken.
+
+    ``prompt_columns`` are read at a time.
+    """
 
     context: int
     pledge: int
     kv: KvFormat = KvFormat.F16
     prompt_columns: int = 256
+    sequences: int = 1
+    arithmetic: Arithmetic = Arithmetic.EXACT
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes a part takes on the GPU, known before it is loaded."""
+    """Bytes a part takes on the GPU, known before it is loaded. ``caches`` count recurrent states, too."""
 
     weights: int
     caches: int
@@ -65,31 +71,37 @@ def footprint(file: GgufFile, part: Part, options: Options, binding: int) -> Foo
     """What ``Engine.load`` will allocate for matrices, caches and scratch (vectors and tables add under 1 %)."""
     config = read_config(file)
     weights = plan_weights(file, config, part, binding).nbytes
-    caches, scratch = workspace_bytes(config, part, options.prompt_columns, options.context, options.kv)
+    caches, scratch = workspace_bytes(
+        config, part, options.prompt_columns, options.context, options.kv, options.sequences
+    )
     return Footprint(weights, caches, scratch)
 
 
 class Engine:
     """Runs columns through a part of a model.
 
-    Positions are absolute; writing a position forgets everything after it. STEP columns have the same
+    Positions are absolute; writing a position forgets everything after it. A model with recurrent layers
+    can go back only over the columns of its last step; StateError otherwise. STEP columns have the same
     bits at any width, PROMPT columns under any chunking.
     """
 
     def __init__(
-        self, gpu: Gpu, config: DenseConfig, part: Part, options: Options, weights: Weights,
-        space: Workspace, allocator: Allocator,
+        self, gpu: Gpu, config: ModelConfig, part: Part, options: Options, weights: Weights,
+        space: Workspace, allocator: Allocator, signature: str,
     ) -> None:  # fmt: skip
         self.config = config
         self.part = part
         self.options = options
         self.allocator = allocator
+        self.signature = signature
         self._gpu = gpu
         self._space = space
-        self._weights = weights
         self._runner = Runner(gpu, allocator)
-        self._builder = Builder(config, weights, space, tuning_for(gpu), gpu.caps)
-        self._programs: dict[tuple[object, ...], Program] = {}
+        builder = Builder(config, weights, space, tuning_for(gpu), gpu.caps, options.arithmetic)
+        self._programs = Programs(gpu, builder, options.context)
+        self._snapshots = Snapshots(config, space, allocator, self._runner)
+        self._recurrent = Mixer.DELTA in config.mixers[part.lo : part.hi]
+        self._standing = [Standing()] * options.sequences
 
     @classmethod
     def load(
@@ -106,13 +118,19 @@ class Engine:
                 f"The model was made for {config.context} positions, {options.context} were asked for.",
                 "Choose a shorter context.",
             )
+        if part.draft and not (config.drafts and part.head):
+            raise ModelError("The draft block needs a model that has one, and its head beside it.")
+        check_cache(config.heads, options.kv)
         plan = plan_weights(file, config, part, gpu.caps.binding)
         allocator = Allocator(gpu, options.pledge)
         try:
             loader = WeightLoader(gpu, allocator, file, config, loaded, cancelled)
             weights = loader.load(plan, part, options.context)
-            space = make_workspace(allocator, config, part, options.prompt_columns, options.context, options.kv)
-            return cls(gpu, config, part, options, weights, space, allocator)
+            space = make_workspace(
+                allocator, config, part, options.prompt_columns, options.context, options.kv, options.sequences
+            )
+            signature = state_signature(file, part, options, tuning_for(gpu))
+            return cls(gpu, config, part, options, weights, space, allocator, signature)
         except BaseException:
             allocator.free_all()
             raise
@@ -125,37 +143,49 @@ class Engine:
 
     # -- columns ------------------------------------------------------------------------------
 
-    def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass) -> Floats:
+    def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
         """Embeds ``ids`` at ``position`` onwards and runs the own layers: [n, hidden] float32."""
         self._need(self.part.embed, "embedding")
         self._check_ids(ids)
-        return self._columns(list(ids), None, position, kind)
+        return self._columns(list(ids), None, position, kind, sequence)
 
-    def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
+    def hidden(self, states: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
         """Runs the own layers over [n, hidden] states that came from another part."""
-        if states.ndim != 2 or states.shape[1] != self.config.hidden:
-            raise ModelError(f"States of shape {states.shape} do not fit a hidden size of {self.config.hidden}.")
-        return self._columns([0] * len(states), np.ascontiguousarray(states, np.float32), position, kind)
+        return self._columns([0] * len(states), self._checked(states), position, kind, sequence)
 
     def logits(self, states: Floats) -> Floats:
         """[n, vocab] float32 of [n, hidden] states, at most 16 columns."""
         return self._head(states)[1]
 
-    def candidates(self, states: Floats) -> list[Candidates]:
-        """The 64 best ids of each of up to 16 columns."""
-        blocks = self._head(states, rows=False)[0]
+    def candidates(self, states: Floats, masks: NDArray[np.uint32] | None = None) -> list[Candidates]:
+        """The 64 best ids of each of up to 16 columns; with ``masks`` [n, words] among those whose bit is set."""
+        blocks = self._head(states, masks, rows=False)[0]
         return [self._candidates(block, column) for column, block in enumerate(blocks)]
 
-    def decode(self, token: int, position: int) -> Candidates:
+    def decode(self, token: int, position: int, sequence: int = 0) -> Candidates:
         """One step where all layers are here: embedding, layers and head in one submit."""
-        self._need(self.part.embed and self.part.head, "whole model")
-        self._check_ids([token])
-        self._check_room(position, 1)
-        self._write_records([token], position, 1)
-        programs = [self._embed(1), self._trunk(ColumnClass.STEP, 1, position + 1), self._head_program(1)]
-        return self._candidates(self._blocks(self._runner.run(programs, self._result_copies(1)), 1)[0], 0)
+        return self.decode_many([(token, position, sequence)])[0]
 
-    def greedy(self, token: int, position: int, stops: Sequence[int], limit: int) -> Iterator[int]:
+    def decode_many(self, steps: Sequence[tuple[int, int, int]]) -> list[Candidates]:
+        """One (token, position, sequence) of each of several sequences in one pass, with the bits each has alone."""
+        self._need(self.part.embed and self.part.head, "whole model")
+        self._check_ids([token for token, _, _ in steps])
+        if len({sequence for _, _, sequence in steps}) != len(steps):
+            raise PromptError("A sequence can take one step at a time.")
+        runs = [self._run([token], position, sequence) for token, position, sequence in steps]
+        width = width_of(ColumnClass.STEP, len(runs))
+        self._write_records(runs, width)
+        end = max(run.position for run in runs) + 1
+        programs = [
+            self._programs.embed(width),
+            self._programs.trunk(ColumnClass.STEP, width, end),
+            self._programs.head(width),
+        ]
+        with self._stepping(runs, ColumnClass.STEP):
+            data = self._runner.run(programs, self._result_copies(len(runs)))
+        return [self._candidates(block, i) for i, block in enumerate(self._blocks(data, len(runs)))]
+
+    def greedy(self, token: int, position: int, stops: Sequence[int], limit: int, sequence: int = 0) -> Iterator[int]:
         """The greedy continuation after ``token``, encoded and submitted one step ahead.
 
         Ends after a stop id (which is yielded), ``limit`` ids or a full context. Steps already under
@@ -163,66 +193,158 @@ class Engine:
         """
         self._need(self.part.embed and self.part.head, "whole model")
         self._check_ids([token])
-        self._check_room(position, 1)
         count = min(limit, self.options.context - position)
-        self._write_records([token], position, 1)
+        self._write_records([self._run([token], position, sequence)], 1)
         self._write_stops(stops)
         pending: list[Ticket] = []
+        standing = UNKNOWN
         try:
             for step in range(count + 1):
                 if step < count:
                     pending.append(self._runner.submit(self._greedy_step(position + step)))
+                    standing = Standing(position + step, position + step + 1)
                 if step == 0 and count > 1:
                     continue
                 best = self._best(pending.pop(0))
+                if best.token in stops:
+                    standing = Standing(best.position, best.position + 1)
                 yield best.token
                 if best.token in stops or not pending:
                     return
         finally:
+            self._standing[sequence] = standing
             for ticket in pending:
                 ticket.wait()
 
+    # -- drafts -------------------------------------------------------------------------------
+
+    def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> None:
+        """Shows the draft block known columns: ``before`` [n, hidden] is the trunk's state before each of ``ids``."""
+        self._need(self.part.draft, "draft block")
+        self._check_ids(ids)
+        self._check_room(position, len(ids))
+        states = self._checked(before)
+        most = self._most(kind)
+        for start in range(0, len(ids), most):
+            chunk = ids[start : start + most]
+            width, first = width_of(kind, len(chunk)), position + start
+            self._write_records([Run(chunk, first, sequence)], width)
+            self._write_before(states[start : start + most])
+            self._runner.run([self._programs.draft(kind, width, first + len(chunk), first=True)])
+
+    def draft(self, token: int, before: Floats, position: int, count: int, sequence: int = 0) -> list[int]:
+        """``count`` guesses of what follows ``token``; ``before`` [hidden] is the trunk's state before it."""
+        self._need(self.part.draft, "draft block")
+        self._check_ids([token])
+        self._check_room(position, count)
+        self._write_records([Run([token], position, sequence)], 1)
+        self._write_stops(())
+        self._write_before(self._checked(before[None]))
+        tickets = [self._runner.submit(self._draft_step(position + i, first=i == 0)) for i in range(count)]
+        return [self._best(ticket).token for ticket in tickets]
+
+    def draft_logits(self, ids: Sequence[int], before: Floats, position: int, sequence: int = 0) -> Floats:
+        """[n, vocab] what the draft block expects after each of up to 16 known columns."""
+        self.learn(ids, before, position, ColumnClass.STEP, sequence)
+        assert self._space.logits
+        row, count = self._space.logits, len(ids)
+        head = self._programs.draft_head(width_of(ColumnClass.STEP, count), advance=False)
+        data = self._runner.run([head], [(row.slice, count * row.stride * 4)])
+        return data.view(np.float32).reshape(count, row.stride)[:, : self.config.vocab].copy()
+
+    # -- state --------------------------------------------------------------------------------
+
+    @property
+    def saved(self) -> list[str]:
+        """Names of the states that are kept on the GPU."""
+        return self._snapshots.names
+
+    def save(self, name: str, sequence: int = 0) -> None:
+        """Keeps a copy of a sequence as it stands; OutOfMemory past the pledge."""
+        self._snapshots.save(name, sequence, self._settled(sequence))
+
+    def restore(self, name: str, sequence: int = 0) -> int:
+        """Brings a kept copy back and returns the position that comes next; StateError if there is none."""
+        self._standing[sequence] = UNKNOWN
+        end = self._snapshots.load(name, sequence)
+        self._standing[sequence] = Standing(end, end)
+        return end
+
+    def drop(self, name: str) -> None:
+        """Forgets a kept copy."""
+        self._snapshots.drop(name)
+
+    def export(self, sequence: int = 0) -> tuple[int, Iterator[NDArray[np.uint8]]]:
+        """The position that comes next, and the sequence's bytes in pieces, to be read before anything else runs."""
+        end = self._settled(sequence)
+        return end, self._snapshots.read(sequence, end)
+
+    def adopt(self, end: int, data: NDArray[np.uint8], sequence: int = 0) -> None:
+        """Takes over exported bytes; StateError unless they are exactly those of ``end`` positions."""
+        self._check_room(end, 0)
+        self._snapshots.write(sequence, end, data)
+        self._standing[sequence] = Standing(end, end)
+
+    def _settled(self, sequence: int) -> int:
+        """Brings a sequence's recurrent states up to its end."""
+        self._check_sequence(sequence)
+        standing = self._standing[sequence]
+        if standing == UNKNOWN:
+            raise StateError("A conversation that failed midway cannot be saved.", "Start again from the beginning.")
+        replay = standing.end - standing.committed
+        if self._recurrent and replay:
+            self._write_records([Run((), standing.end, sequence, replay)], 1)
+            self._runner.run([self._programs.settle()])
+            self._standing[sequence] = Standing(standing.end, standing.end)
+        return standing.end
+
     # -- parts of a step ----------------------------------------------------------------------
 
-    def _columns(self, ids: list[int], states: Floats | None, position: int, kind: ColumnClass) -> Floats:
+    def _columns(
+        self, ids: list[int], states: Floats | None, position: int, kind: ColumnClass, sequence: int
+    ) -> Floats:
         if not ids:
             raise PromptError("There is nothing to read.")
         self._check_room(position, len(ids))
-        most = STEP_COLUMNS if kind is ColumnClass.STEP else self._space.columns
+        most = self._most(kind)
         out: list[Floats] = []
         for start in range(0, len(ids), most):
-            chunk = ids[start : start + most]
             part = None if states is None else states[start : start + most]
-            out.append(self._chunk(chunk, part, position + start, kind))
+            out.append(self._chunk(self._run(ids[start : start + most], position + start, sequence), part, kind))
         return np.concatenate(out)
 
-    def _chunk(self, ids: list[int], states: Floats | None, position: int, kind: ColumnClass) -> Floats:
-        widths = STEP_WIDTHS if kind is ColumnClass.STEP else PROMPT_WIDTHS
-        width = next(w for w in widths if w >= len(ids))
-        self._write_records(ids, position, width)
-        programs = [self._trunk(kind, width, position + len(ids))]
+    def _chunk(self, run: Run, states: Floats | None, kind: ColumnClass) -> Floats:
+        count = len(run.ids)
+        width = width_of(kind, count)
+        self._write_records([run], width)
+        programs = [self._programs.trunk(kind, width, run.position + count)]
         if states is None:
-            programs.insert(0, self._embed(width))
+            programs.insert(0, self._programs.embed(width))
         else:
-            self._write_hidden(states)
+            self._write_states(self._space.hidden.slice, states)
         stride = self._space.hidden.stride
-        data = self._runner.run(programs, [(self._space.hidden.slice, len(ids) * stride * 4)])
-        return data.view(np.float32).reshape(len(ids), stride)[:, : self.config.hidden].copy()
+        with self._stepping([run], kind):
+            data = self._runner.run(programs, [(self._space.hidden.slice, count * stride * 4)])
+        return data.view(np.float32).reshape(count, stride)[:, : self.config.hidden].copy()
 
-    def _head(self, states: Floats, *, rows: bool = True) -> tuple[NDArray[np.uint32], Floats]:
+    def _head(
+        self, states: Floats, masks: NDArray[np.uint32] | None = None, *, rows: bool = True
+    ) -> tuple[NDArray[np.uint32], Floats]:
         self._need(self.part.head, "output head")
         count = len(states)
         if not 1 <= count <= STEP_COLUMNS:
             raise ModelError(f"The head takes 1 to {STEP_COLUMNS} columns, not {count}.")
         assert self._space.logits
-        width = next(w for w in STEP_WIDTHS if w >= count)
-        self._write_hidden(np.ascontiguousarray(states, np.float32))
-        self._write_records([0] * count, 0, width)
+        width = width_of(ColumnClass.STEP, count)
+        self._write_states(self._space.hidden.slice, self._checked(states))
+        self._write_records([Run([0] * count, 0)], width)
+        if masks is not None:
+            self._write_masks(masks, count)
         copies = self._result_copies(count)
         stride = self._space.logits.stride
         if rows:
             copies.append((self._space.logits.slice, count * stride * 4))
-        data = self._runner.run([self._head_program(width)], copies)
+        data = self._runner.run([self._programs.head(width, masked=masks is not None)], copies)
         split = count * SPACE_WORDS * 4
         logits = data[split:].view(np.float32).reshape(-1, stride)[:, : self.config.vocab].copy()
         return self._blocks(data[:split], count), logits
@@ -246,42 +368,55 @@ class Engine:
         return best
 
     def _greedy_step(self, position: int) -> Encoded:
-        assert self._space.selection
         programs = [
-            self._embed(1),
-            self._trunk(ColumnClass.STEP, 1, position + 1),
-            self._head_program(1, advance=True),
+            self._programs.embed(1),
+            self._programs.trunk(ColumnClass.STEP, 1, position + 1),
+            self._programs.head(1, advance=True),
         ]
-        return self._runner.encode(programs, [(self._space.selection.result, HEADER_WORDS * 4)])
+        return self._runner.encode(programs, self._header_copy())
 
-    # -- programs -----------------------------------------------------------------------------
-
-    def _embed(self, width: int) -> Program:
-        return self._program(("embed", width), lambda: self._builder.embed(width))
-
-    def _trunk(self, kind: ColumnClass, width: int, end: int) -> Program:
-        """``end`` is one past the last position; its bucket sizes the split grid of step columns."""
-        bucket = 0 if kind is ColumnClass.PROMPT else min(_bucket(end), self.options.context)
-        splits = splits_within(bucket)
-        return self._program((kind, width, splits), lambda: self._builder.trunk(kind, width, splits))
-
-    def _head_program(self, width: int, *, advance: bool = False) -> Program:
-        key = ("head", width, advance)
-        return self._program(key, lambda: self._builder.head(width, collect=not advance, advance=advance))
-
-    def _program(self, key: tuple[object, ...], build: Callable[[], list[Dispatch]]) -> Program:
-        if key not in self._programs:
-            self._programs[key] = compile_program(self._gpu, build())
-        return self._programs[key]
+    def _draft_step(self, position: int, *, first: bool) -> Encoded:
+        block = self._programs.draft(ColumnClass.STEP, 1, position + 1, first=first)
+        return self._runner.encode([block, self._programs.draft_head(1, advance=True)], self._header_copy())
 
     # -- small things -------------------------------------------------------------------------
 
-    def _write_records(self, ids: list[int], position: int, width: int) -> None:
-        self._runner.write(self._space.records, record_array(ids, position, width))
+    def _run(self, ids: list[int], position: int, sequence: int) -> Run:
+        self._check_room(position, len(ids))
+        self._check_sequence(sequence)
+        replay = self._standing[sequence].replay(position) if self._recurrent else 0
+        return Run(ids, position, sequence, replay)
 
-    def _write_hidden(self, states: Floats) -> None:
+    @contextmanager
+    def _stepping(self, runs: Sequence[Run], kind: ColumnClass) -> Generator[None]:
+        """Where the sequences stand is unknown until the pass has ended well."""
+        for run in runs:
+            self._standing[run.sequence] = UNKNOWN
+        yield
+        for run in runs:
+            after = Standing.stepped if kind is ColumnClass.STEP else Standing.prompted
+            self._standing[run.sequence] = after(run.position, len(run.ids))
+
+    def _most(self, kind: ColumnClass) -> int:
+        return STEP_COLUMNS if kind is ColumnClass.STEP else self._space.columns
+
+    def _write_records(self, runs: Sequence[Run], width: int) -> None:
+        self._runner.write(self._space.records, record_array(runs, width, self.options.context))
+
+    def _write_states(self, target: Slice, states: Floats) -> None:
         missing = self._space.hidden.stride - states.shape[1]
-        self._runner.write(self._space.hidden.slice, np.pad(states, ((0, 0), (0, missing))) if missing else states)
+        self._runner.write(target, np.pad(states, ((0, 0), (0, missing))) if missing else states)
+
+    def _write_before(self, states: Floats) -> None:
+        assert self._space.draft
+        self._write_states(self._space.draft.before.slice, states)
+
+    def _write_masks(self, masks: NDArray[np.uint32], count: int) -> None:
+        assert self._space.masks
+        shape = count, words_of(self.config.vocab)
+        if masks.shape != shape:
+            raise PromptError(f"A mask of shape {masks.shape} does not fit {shape[0]} columns of {shape[1]} words.")
+        self._runner.write(self._space.masks, np.ascontiguousarray(masks, np.uint32))
 
     def _write_stops(self, stops: Sequence[int]) -> None:
         assert self._space.selection
@@ -295,8 +430,17 @@ class Engine:
         assert self._space.selection
         return [(self._space.selection.result, count * SPACE_WORDS * 4)]
 
+    def _header_copy(self) -> list[Copy]:
+        assert self._space.selection
+        return [(self._space.selection.result, HEADER_WORDS * 4)]
+
     def _blocks(self, data: NDArray[np.uint8], count: int) -> NDArray[np.uint32]:
         return data.view(np.uint32).reshape(count, SPACE_WORDS)
+
+    def _checked(self, states: Floats) -> Floats:
+        if states.ndim != 2 or states.shape[1] != self.config.hidden:
+            raise ModelError(f"States of shape {states.shape} do not fit a hidden size of {self.config.hidden}.")
+        return np.ascontiguousarray(states, np.float32)
 
     def _check_room(self, position: int, count: int) -> None:
         if position < 0 or position + count > self.options.context:
@@ -304,6 +448,10 @@ class Engine:
                 f"Position {position + count} is past the context of {self.options.context}.",
                 "Start a new chat or choose a longer context.",
             )
+
+    def _check_sequence(self, sequence: int) -> None:
+        if not 0 <= sequence < self.options.sequences:
+            raise PromptError(f"There is no sequence {sequence}; {self.options.sequences} are kept.")
 
     def _check_ids(self, ids: Sequence[int]) -> None:
         if any(not 0 <= i < self.config.vocab for i in ids):
@@ -319,8 +467,7 @@ def tuning_for(gpu: Gpu) -> Tuning:
     return SOFTWARE_TUNING if gpu.caps.software else GPU_TUNING
 
 
-def _bucket(end: int) -> int:
-    size = _SMALLEST_BUCKET
-    while size < end:
-        size *= 2
-    return size
+def arithmetic_for(gpu: Gpu) -> Arithmetic:
+    """The default: fast where the GPU multiplies packed bytes itself, which Apple's and imitated ones do not."""
+    slow = gpu.caps.software or gpu.info.backend == "Metal"
+    return Arithmetic.EXACT if slow else Arithmetic.FAST

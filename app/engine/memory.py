@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import wgpu
@@ -30,11 +30,20 @@ class Slice:
     buffer: Any
     offset: int
     size: int
-    owner: Allocator
+    owner: Allocator | None
 
     @property
     def triple(self) -> tuple[Any, int, int]:
         return self.buffer, self.offset, self.size
+
+
+@dataclass(frozen=True)
+class Region:
+    """``size`` bytes at ``offset`` of a slice."""
+
+    slice: Slice
+    offset: int
+    size: int
 
 
 class Allocator:
@@ -75,6 +84,14 @@ class Allocator:
         """A raw buffer to be cut into slices."""
         return self._create(size, _USAGE, purpose)
 
+    def free(self, part: Slice) -> None:
+        """Gives one buffer back; nothing may use it afterwards."""
+        for i, (buffer, _, _) in enumerate(self._buffers):
+            if buffer is part.buffer:
+                self._buffers.pop(i)
+                buffer.destroy()
+                return
+
     def free_all(self) -> None:
         """Gives every byte back to the driver; nothing may use the buffers afterwards."""
         for buffer, _, _ in self._buffers:
@@ -99,6 +116,28 @@ class Allocator:
         self._buffers.append((buffer, size, purpose))
         self.peak = max(self.peak, self.used)
         return buffer
+
+
+class Meter:
+    """Counts what an ``Allocator`` would be asked for."""
+
+    def __init__(self) -> None:
+        self._totals: Counter[str] = Counter()
+
+    def buffer(self, size: int, purpose: str) -> Slice:
+        """A slice of nothing."""
+        size = aligned(max(size, ALIGN))
+        self._totals[purpose] += size
+        return Slice(None, 0, size, None)
+
+    def by_purpose(self) -> dict[str, int]:
+        return dict(self._totals)
+
+
+class Buffers(Protocol):
+    """Where buffers come from: an ``Allocator``, or a ``Meter`` that only counts."""
+
+    def buffer(self, size: int, purpose: str) -> Slice: ...
 
 
 class Arena:

@@ -56,6 +56,6 @@ def compile_program(gpu: Gpu, dispatches: list[Dispatch]) -> Program:
         pipeline = gpu.pipeline(kernel.source, kernel.layout, dict(kernel.constants))
         group = gpu.bind(kernel.layout, [s.triple for s in dispatch.slices])
         program.kept += [pipeline, group]
-        program.owners.update(s.owner for s in dispatch.slices)
+        program.owners.update(s.owner for s in dispatch.slices if s.owner)
         program.launches.append((pipeline._internal, group._internal, *dispatch.grid))
     return program

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from app.core.errors import DeviceLost, GpuError
 from app.engine.device import Gpu
-from app.engine.memory import Allocator, Slice
+from app.engine.memory import Allocator, Region, Slice
 from app.engine.program import Program
 
 lib: Any = native.lib  # pyright: ignore[reportAttributeAccessIssue]
@@ -89,6 +89,21 @@ class Runner:
         """Runs programs one after another in one submit and returns the copied bytes, joined."""
         return self.submit(self.encode(programs, copies)).wait()
 
+    def copy(self, pairs: Sequence[tuple[Region, Region]]) -> None:
+        """Copies from the first to the second of each pair, and waits; offsets and sizes are whole words."""
+        self._gpu.check()
+        encoder = lib.wgpuDeviceCreateCommandEncoder(self._gpu.device._internal, ffi.NULL)
+        for source, target in pairs:
+            lib.wgpuCommandEncoderCopyBufferToBuffer(
+                encoder,
+                source.slice.buffer._internal,
+                source.slice.offset + source.offset,
+                target.slice.buffer._internal,
+                target.slice.offset + target.offset,
+                source.size,
+            )
+        self.submit(Encoded(self._finish(encoder), self._staging(4), 0, [])).wait()
+
     def encode(self, programs: Sequence[Program], copies: Sequence[Copy] = ()) -> Encoded:
         """Records a step without starting it."""
         self._gpu.check()
@@ -97,13 +112,16 @@ class Runner:
         encoder = lib.wgpuDeviceCreateCommandEncoder(self._gpu.device._internal, ffi.NULL)
         _record(encoder, programs)
         _copy_out(encoder, copies, staging)
+        commands = self._finish(encoder)
+        return Encoded(commands, staging, size if copies else 0, list(programs))
+
+    def _finish(self, encoder: Any) -> Any:
         try:
-            commands = _checked.wgpuCommandEncoderFinish(encoder, ffi.NULL)
+            return _checked.wgpuCommandEncoderFinish(encoder, ffi.NULL)
         except (wgpu.GPUError, RuntimeError) as error:
             raise GpuError(f"{self._gpu.info.name} refused a step: {error}", "Start the model again.") from error
         finally:
             lib.wgpuCommandEncoderRelease(encoder)
-        return Encoded(commands, staging, size if copies else 0, list(programs))
 
     def submit(self, encoded: Encoded) -> Ticket:
         """Starts a recorded step; a recording is good for one submit."""

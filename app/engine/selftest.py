@@ -20,13 +20,14 @@ from app.engine.types import KvFormat
 from app.engine.weights.layout import pack
 from app.engine.weights.matrix import Block
 from app.engine.weights.reference import dequantise
-from app.engine.workspace import record_array
+from app.engine.workspace import Run, record_array
 
 Array = NDArray[np.float64]
 
 _BUDGET = 64 << 20
 _ROWS, _COLUMNS, _WIDTH = 80, 256, 64
 _TOLERANCE = 1e-4
+_CACHE_TOLERANCE = {KvFormat.F32: 1e-4, KvFormat.F16: 1e-2, KvFormat.INT8: 3e-2}
 
 
 class Bench:
@@ -62,22 +63,26 @@ class Bench:
         self.allocator.free_all()
 
 
-def random_matrix(kind: TensorType, rows: int, columns: int, seed: int) -> NDArray[np.uint8]:
-    """GGUF bytes of a matrix with finite, ordinary values."""
+def random_matrix(
+    kind: TensorType, rows: int, columns: int, seed: int, scale: float | None = None
+) -> NDArray[np.uint8]:
+    """GGUF bytes of a matrix with finite, ordinary values; ``scale`` is the deviation of blocks' scales or of floats."""
     rng = np.random.default_rng(seed)
     block = BLOCKS[kind]
     if block.values == 1:
-        return _random_floats(kind, rng.normal(size=rows * columns).astype(np.float32))
+        return _random_floats(kind, rng.normal(scale=scale or 1.0, size=rows * columns).astype(np.float32))
     raw = rng.integers(0, 256, (rows * columns // block.values, block.bytes), dtype=np.uint8)
     for place in _HALF_PLACES.get(kind, (0,)):
-        scale = rng.normal(scale=0.02, size=len(raw)).astype(np.float16)
-        raw[:, place : place + 2] = scale.view(np.uint8).reshape(-1, 2)
+        scales = rng.normal(scale=scale or 0.02, size=len(raw)).astype(np.float16)
+        raw[:, place : place + 2] = scales.view(np.uint8).reshape(-1, 2)
     return raw.reshape(-1)
 
 
 _HALF_PLACES: dict[TensorType, tuple[int, ...]] = {
     TensorType.Q4_1: (0, 2),
     TensorType.Q5_1: (0, 2),
+    TensorType.Q2_K: (80, 82),
+    TensorType.Q3_K: (108,),
     TensorType.Q4_K: (0, 2),
     TensorType.Q5_K: (0, 2),
     TensorType.Q6_K: (208,),
@@ -112,29 +117,33 @@ def _check_matrix(bench: Bench, kind: TensorType, tuning: Tuning) -> None:
     step, prompt = (bench.activations(np.full((_WIDTH, 96), np.nan)) for _ in range(2))
     got = bench.run([matvec.dispatch(block, source, step, 2, tuning)], step, 2)
     _compare(bench.gpu, f"matvec {kind.name}", got[:, :_ROWS], expected[:2])
-    placement = matmul.placement_for(_WIDTH, bench.gpu.caps.shared, software=bench.gpu.caps.software)
+    placement = matmul.placement_for(_ROWS, _WIDTH, bench.gpu.caps.shared, software=bench.gpu.caps.software)
     tile = matmul.dispatch(block, source, prompt, _WIDTH, placement)
     _compare(bench.gpu, f"matmul {kind.name}", bench.run([tile], prompt, _WIDTH)[:, :_ROWS], expected)
 
 
 def _check_attention(bench: Bench, shape: HeadShape, kv: KvFormat) -> None:
-    seen = 70
-    rng = np.random.default_rng(5)
-    width = (shape.heads + 2 * shape.kv_heads) * shape.size
-    rows = rng.normal(size=(seen, width)).astype(np.float32)
-    empty = np.zeros(seen * shape.kv_size, np.float32)
-    cache = Cache(bench.put(empty), bench.put(empty), kv)
-    table = bench.put(rope.angles(shape, 10_000.0, seen, None))
-    out = bench.activations(np.full((1, shape.heads * shape.size), np.nan))
-    partial, state = (bench.put(np.zeros(n // 4, np.float32)) for n in attention.partial_bytes(shape, 1, 2))
-    dispatches: list[Dispatch] = []
-    for position, row in enumerate(rows):
-        records, qkv = bench.put(record_array([0], position, 1)), bench.activations(row[None])
-        dispatches.append(rope.dispatch(records, qkv, cache, table, shape, 1))
-        if position == seen - 1:
-            dispatches += attention.split_dispatches(records, qkv, cache, partial, state, out, shape, 1, 2)
-    got = bench.run(dispatches, out, 1).reshape(shape.heads, shape.size)
-    _compare(bench.gpu, "attention", got, _attention_reference(rows, shape), 1e-2 if kv is KvFormat.F16 else 1e-4)
+    """Rotates and stores 70 columns at once, then attends from the last one: as a step, and as a prompt."""
+    seen, gpu = 70, bench.gpu
+    rows = np.random.default_rng(5).normal(size=(seen, shape.qkv_size)).astype(np.float32)
+    cache, table = _empty_cache(bench, shape, seen, kv), bench.put(rope.angles(shape, 10_000.0, seen, None))
+    step, prompt = (bench.activations(np.full((seen, shape.heads * shape.size), np.nan)) for _ in range(2))
+    partial, state = (bench.put(np.zeros(n // 4, np.float32)) for n in attention.partial_bytes(shape, seen, 2))
+    records, qkv = bench.put(record_array([Run([0] * seen, 0)], seen, seen)), bench.activations(rows)
+    threads = attention.SOFTWARE_THREADS if gpu.caps.software else attention.THREADS
+    turn = rope.dispatch(records, qkv, cache, table, shape, seen)
+    split = attention.split_dispatches(records, qkv, cache, partial, state, step, shape, seen, 2, threads)
+    whole = attention.whole_dispatch(records, qkv, cache, prompt, shape, seen, threads, gpu.caps.shared)
+    expected = _attention_reference(rows, shape).reshape(-1)
+    _compare(gpu, "attention", bench.run([turn, *split], step, seen)[-1], expected, _CACHE_TOLERANCE[kv])
+    _compare(gpu, "prompt attention", bench.run([whole], prompt, seen)[-1], expected, _CACHE_TOLERANCE[kv])
+
+
+def _empty_cache(bench: Bench, shape: HeadShape, rows: int, kv: KvFormat) -> Cache:
+    keys, values = (bench.put(np.zeros(rope.cache_bytes(shape, rows, kv) // 4, np.uint32)) for _ in range(2))
+    if kv is not KvFormat.INT8:
+        return Cache(keys, values, kv)
+    return Cache(keys, values, kv, bench.put(np.zeros(rope.scale_bytes(shape, rows) // 4, np.float32)))
 
 
 def _attention_reference(rows: NDArray[np.float32], shape: HeadShape) -> Array:
@@ -142,8 +151,9 @@ def _attention_reference(rows: NDArray[np.float32], shape: HeadShape) -> Array:
     turned = np.stack(
         [rope.reference(h[: shape.heads + shape.kv_heads], p, shape, 10_000.0) for p, h in enumerate(heads)]
     )
-    values = heads[:, shape.heads + shape.kv_heads :]
-    return attention.reference(turned[-1, : shape.heads], turned[:, shape.heads :], values)
+    first, last = shape.heads + shape.kv_heads, shape.heads + 2 * shape.kv_heads
+    gate = heads[-1, last:] if shape.gated else None
+    return attention.reference(turned[-1, : shape.heads], turned[:, shape.heads :], heads[:, first:last], gate)
 
 
 def _compare(gpu: Gpu, name: str, got: np.ndarray, expected: np.ndarray, tolerance: float = _TOLERANCE) -> None:

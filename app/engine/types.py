@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int32]
 
+STEP_COLUMNS = 16
+"""The widest step: a token and up to 15 drafts."""
+
 
 class ColumnClass(Enum):
     """How columns are computed; decides bits, so it is always said and never guessed from the width.
@@ -23,21 +26,38 @@ class ColumnClass(Enum):
     PROMPT = "prompt"
 
 
+class Arithmetic(Enum):
+    """EXACT multiplies weights with float activations, FAST with int8 ones where the format has whole numbers.
+
+    Each keeps the rules of the two classes of columns; their results differ by the rounding (ADR 8).
+    """
+
+    EXACT = "exact"
+    FAST = "fast"
+
+
 class KvFormat(Enum):
-    """How keys and values are kept."""
+    """How keys and values are kept. INT8: 32 values share one f32 scale."""
 
     F32 = "f32"
     F16 = "f16"
+    INT8 = "int8"
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a value, scales apart."""
+        return {KvFormat.F32: 4, KvFormat.F16: 2, KvFormat.INT8: 1}[self]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A half-open layer range [lo, hi) of a model, with or without its embedding and its output head."""
+    """A half-open layer range [lo, hi) of a model, with or without its embedding, output head and draft block."""
 
     lo: int
     hi: int
     embed: bool = False
     head: bool = False
+    draft: bool = False
 
     @property
     def layers(self) -> int:

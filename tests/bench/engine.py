@@ -21,7 +21,9 @@ from app.engine.device import Gpu
 from app.engine.engine import Engine, Options, footprint
 from app.engine.gguf import GgufFile
 from app.engine.program import compile_program
-from app.engine.types import ColumnClass, KvFormat, Part
+from app.engine.standing import Standing
+from app.engine.types import Arithmetic, ColumnClass, KvFormat, Part
+from app.engine.workspace import Run
 
 WORDS = 256
 REPEATS = 3
@@ -52,6 +54,7 @@ def ahead(engine: Engine, position: int, words: int) -> float:
     """Greedy words a second, steps sent ahead, behind ``position`` tokens."""
 
     def run() -> float:
+        stand(engine, position)
         stream = engine.greedy(5, position, [], words + 8)
         for _ in range(8):
             next(stream)
@@ -66,6 +69,7 @@ def sampled(engine: Engine, position: int, words: int) -> float:
     """Words a second when each is drawn on the processor from the 64 best, as a room does."""
 
     def run() -> float:
+        stand(engine, position)
         start = time.perf_counter()
         for i in range(words):
             engine.decode(5, position + i)
@@ -74,10 +78,15 @@ def sampled(engine: Engine, position: int, words: int) -> float:
     return median(run)
 
 
+def stand(engine: Engine, position: int) -> None:
+    """As if ``position`` tokens had been read: what the state holds changes no speed."""
+    engine._standing[0] = Standing(position, position)  # pyright: ignore[reportPrivateUsage]
+
+
 def profile(gpu: Gpu, engine: Engine, kind: ColumnClass, width: int, position: int) -> None:
     """Mean time of each kind of kernel when launches of that kind alone run one after another."""
-    runner, builder = engine._runner, engine._builder  # pyright: ignore[reportPrivateUsage]
-    engine._write_records([5] * min(width, 16), position, width)  # pyright: ignore[reportPrivateUsage]
+    runner, builder = engine._runner, engine._programs._builder  # pyright: ignore[reportPrivateUsage]
+    engine._write_records([Run([5] * min(width, 16), position)], width)  # pyright: ignore[reportPrivateUsage]
     dispatches = builder.embed(width) + builder.trunk(kind, width, 64)
     if kind is ColumnClass.STEP:
         dispatches += builder.head(width, collect=True)
@@ -111,6 +120,7 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=WORDS)
     parser.add_argument("--prompts", type=int, nargs="*", default=[512, 2048])
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--arithmetic", type=Arithmetic, default=Arithmetic.EXACT)
     options = parser.parse_args()
     bench(options)
 
@@ -120,11 +130,16 @@ def bench(options: argparse.Namespace) -> None:
     rate = copy_speed(adapter)
     gpu, file = Gpu.open(adapter), GgufFile.open(options.model)
     config = read_config(file)
-    part, most = Part(0, config.layers, embed=True, head=True), Options(options.context, 1 << 40, KvFormat.F16)
+    part, most = (
+        Part(0, config.layers, embed=True, head=True),
+        Options(options.context, 1 << 40, KvFormat.F16, 512, arithmetic=options.arithmetic),
+    )
     planned = footprint(file, part, most, gpu.caps.binding)
     start = time.perf_counter()
     engine = Engine.load(gpu, file, part, most)
-    print(f"{gpu.info.name}, {gpu.info.driver}; {options.model.name}; copies {rate:.0f} GB/s")
+    print(
+        f"{gpu.info.name}, {gpu.info.driver}; {options.model.name}, {options.arithmetic.value}; copies {rate:.0f} GB/s"
+    )
     print(f"  load {time.perf_counter() - start:.1f} s, {planned.weights / 1e9:.3f} GB of weights, limit at copy rate "
           f"{rate * 1e9 / planned.weights if rate else 0:.0f} tok/s")  # fmt: skip
     for count in options.prompts:

@@ -5,15 +5,13 @@ import pytest
 
 from app.engine.engine import GPU_TUNING, SOFTWARE_TUNING
 from app.engine.gguf.types import TensorType
-from app.engine.ops import attention, embed, matmul, matvec, rmsnorm, rope, select, swiglu
+from app.engine.ops import embed, matmul, matvec, rmsnorm, select, swiglu
 from app.engine.ops.matmul import Placement
 from app.engine.ops.matvec import Activations, Epilogue, Norm, Tuning
-from app.engine.ops.rope import Cache, HeadShape
 from app.engine.program import spread
 from app.engine.selftest import Bench, random_matrix
-from app.engine.types import KvFormat
 from app.engine.weights.reference import dequantise
-from app.engine.workspace import record_array
+from app.engine.workspace import Run, record_array
 
 KINDS = pytest.mark.parametrize("kind", list(TensorType), ids=lambda k: k.name)
 TUNINGS = [GPU_TUNING, SOFTWARE_TUNING, Tuning(16, 2, 2, 4, 4, fused_norm=True)]
@@ -126,59 +124,9 @@ def test_rmsnorm_and_swiglu(bench: Bench) -> None:
 def test_embedding_rows(bench: Bench, kind: TensorType) -> None:
     block, table = matrix(bench, kind, 40, 256)
     h = bench.activations(np.zeros((3, 256), np.float32))
-    records = bench.put(record_array([39, 0, 7], 0, 3))
+    records = bench.put(record_array([Run([39, 0, 7], 0)], 3, 64))
     got = bench.run([embed.dispatch(block, records, h, 3)], h, 3)
     assert relative(got, table[[39, 0, 7]]) < 2e-7
-
-
-SHAPES = [
-    HeadShape(9, 3, 64, 64, True, 1e-5),
-    HeadShape(4, 2, 32, 32, False, 1e-6),
-    HeadShape(16, 1, 128, 64, False, 1e-6),
-    HeadShape(2, 2, 256, 64, False, 1e-6),
-    HeadShape(6, 2, 80, 80, False, 1e-6),
-]
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: f"{s.heads}x{s.kv_heads}x{s.size}")
-@pytest.mark.parametrize("kv", list(KvFormat), ids=lambda k: k.value)
-@pytest.mark.parametrize("threads", [attention.THREADS, attention.SOFTWARE_THREADS])
-def test_attention_split_and_whole(bench: Bench, shape: HeadShape, kv: KvFormat, threads: int) -> None:
-    seen, rotating = 150, shape.heads + shape.kv_heads
-    width = (rotating + shape.kv_heads) * shape.size
-    rows = normal(seen, width)
-    cache = Cache(*(bench.put(np.zeros(seen * shape.kv_size, np.float32)) for _ in range(2)), kv)
-    table = bench.put(rope.angles(shape, 10_000.0, seen, None))
-    split, whole = (bench.activations(np.full((seen, shape.heads * shape.size), np.nan)) for _ in range(2))
-    records, qkv = bench.put(record_array([0] * seen, 0, seen)), bench.activations(rows)
-    partial, state = (bench.put(np.zeros(n // 4, np.float32)) for n in attention.partial_bytes(shape, seen, 3))
-    turn = rope.dispatch(records, qkv, cache, table, shape, seen)
-    in_splits = attention.split_dispatches(records, qkv, cache, partial, state, split, shape, seen, 3, threads)
-    got_split = bench.run([turn, *in_splits], split, seen)
-    got_whole = bench.run([attention.whole_dispatch(records, qkv, cache, whole, shape, seen, threads)], whole, seen)
-    heads = rows.astype(np.float64).reshape(seen, -1, shape.size)
-    turned = np.stack([rope.reference(h[:rotating], p, shape, 10_000.0) for p, h in enumerate(heads)])
-    for position in (0, 63, 64, 149):
-        k, v = turned[: position + 1, shape.heads :], heads[: position + 1, rotating:]
-        expected = attention.reference(turned[position, : shape.heads], k, v).reshape(-1)
-        bound = 2e-6 if kv is KvFormat.F32 else 2e-3
-        assert relative(got_split[position], expected) < bound
-        assert relative(got_whole[position], expected) < bound
-
-
-def test_head_norms_come_before_the_rotation(bench: Bench) -> None:
-    shape = HeadShape(2, 1, 32, 32, False, 1e-6)
-    row = normal(1, 4 * 32)
-    norms = normal(32, seed=6), normal(32, seed=7)
-    cache = Cache(*(bench.put(np.zeros(64 * 32, np.float32)) for _ in range(2)), KvFormat.F32)
-    qkv = bench.activations(row)
-    records = bench.put(record_array([0], 50, 1))
-    table = bench.put(rope.angles(shape, 10_000.0, 64, None))
-    launch = rope.dispatch(records, qkv, cache, table, shape, 1, (bench.put(norms[0]), bench.put(norms[1])))
-    got = bench.run([launch], qkv, 1).reshape(4, 32)
-    heads = row.astype(np.float64).reshape(4, 32)
-    queries = rmsnorm.reference(heads[:2], norms[0].astype(np.float64), 1e-6)
-    assert relative(got[:2], rope.reference(queries, 50, shape, 10_000.0)) < 2e-6
 
 
 @pytest.mark.parametrize("vocab", [70, 1088, 49_152])
@@ -186,7 +134,7 @@ def test_selection_finds_the_best_64(bench: Bench, vocab: int) -> None:
     logits = (normal(2, vocab) * 4).round(1)
     stride = -(-vocab // 32) * 32
     rows = bench.activations(np.pad(logits, ((0, 0), (0, stride - vocab))))
-    selection, records = make_selection(bench, vocab, 2), bench.put(record_array([5, 6], 3, 2))
+    selection, records = make_selection(bench, vocab, 2), bench.put(record_array([Run([5, 6], 3)], 2, 64))
     launches = select.best_dispatches(rows, records, selection, vocab, 2, advance=False)
     launches += select.collect_dispatches(rows, selection, vocab, 2)
     result = Activations(selection.result, select.SPACE_WORDS)
@@ -204,7 +152,7 @@ def test_selection_finds_the_best_64(bench: Bench, vocab: int) -> None:
 def test_selection_counts_what_is_not_finite(bench: Bench) -> None:
     row = normal(1, 4096)
     row[0, [3, 70, 4095]] = np.nan, np.inf, -np.inf
-    selection, records = make_selection(bench, 4096, 1), bench.put(record_array([5], 3, 1))
+    selection, records = make_selection(bench, 4096, 1), bench.put(record_array([Run([5], 3)], 1, 64))
     launches = select.best_dispatches(bench.activations(row), records, selection, 4096, 1, advance=False)
     best = select.read_best(
         bench.run(launches, Activations(selection.result, select.SPACE_WORDS), 1)[0].view(np.uint32)
@@ -216,7 +164,7 @@ def test_selection_counts_what_is_not_finite(bench: Bench) -> None:
 def test_advance_makes_the_next_record_and_stops(bench: Bench) -> None:
     row = normal(2, 256)
     row[0, 9], row[1, 77] = 50, 50
-    selection, records = make_selection(bench, 256, 2, stops=[77]), bench.put(record_array([5, 6], 3, 2))
+    selection, records = make_selection(bench, 256, 2, stops=[77]), bench.put(record_array([Run([5, 6], 3)], 2, 64))
     launches = select.best_dispatches(bench.activations(row), records, selection, 256, 2, advance=True)
     after = bench.run(launches, Activations(records, 8), 2).view(np.uint32)
     assert after[:, [0, 1, 4]].tolist() == [[9, 4, 1], [77, 5, 0]]

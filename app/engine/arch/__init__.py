@@ -1,5 +1,7 @@
-"""Model families: from GGUF metadata to a checked description. Another family is refused by name."""
+"""Model families: metadata to sizes (design: engine contract)."""
 
-from app.engine.arch.dense import DenseConfig, read_config
+from app.engine.arch.config import Mixer, ModelConfig
+from app.engine.arch.families import FAMILIES, Family
+from app.engine.arch.read import read_config
 
-__all__ = ["DenseConfig", "read_config"]
+__all__ = ["FAMILIES", "Family", "Mixer", "ModelConfig", "read_config"]

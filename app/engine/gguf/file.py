@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import re
@@ -24,6 +25,7 @@ MAX_DIMS = 4
 MAX_NAME_BYTES = 256
 MAX_ALIGNMENT = 1 << 20
 MAX_PARTS = 1000
+_IDENTITY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,18 @@ class GgufFile:
     def value(self, key: str, default: Any = None) -> Any:
         """A metadata value under the architecture's own prefix."""
         return self.metadata.get(f"{self.architecture}.{key}", default)
+
+    def identity(self) -> str:
+        """Names the file's content by its sizes and the first and last of its bytes."""
+        digest = hashlib.blake2b(digest_size=16)
+        for part in self.parts:
+            with part.open("rb") as stream:
+                size = stream.seek(0, os.SEEK_END)
+                digest.update(size.to_bytes(8, "little"))
+                for start in (0, max(size - _IDENTITY_BYTES, 0)):
+                    stream.seek(start)
+                    digest.update(stream.read(_IDENTITY_BYTES))
+        return digest.hexdigest()
 
     def tensor(self, name: str) -> TensorInfo:
         if name not in self.tensors:

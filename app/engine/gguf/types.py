@@ -18,9 +18,13 @@ class TensorType(IntEnum):
     Q5_0 = 6
     Q5_1 = 7
     Q8_0 = 8
+    Q2_K = 10
+    Q3_K = 11
     Q4_K = 12
     Q5_K = 13
     Q6_K = 14
+    IQ4_NL = 20
+    IQ4_XS = 23
     BF16 = 30
 
 
@@ -41,16 +45,20 @@ BLOCKS: dict[TensorType, BlockFormat] = {
     TensorType.Q5_0: BlockFormat(32, 22),
     TensorType.Q5_1: BlockFormat(32, 24),
     TensorType.Q8_0: BlockFormat(32, 34),
+    TensorType.Q2_K: BlockFormat(256, 84),
+    TensorType.Q3_K: BlockFormat(256, 110),
     TensorType.Q4_K: BlockFormat(256, 144),
     TensorType.Q5_K: BlockFormat(256, 176),
     TensorType.Q6_K: BlockFormat(256, 210),
+    TensorType.IQ4_NL: BlockFormat(32, 18),
+    TensorType.IQ4_XS: BlockFormat(256, 136),
 }
 
 # Names of formats that exist but are not computed here, so that a refusal can say which one it met.
 _KNOWN_NAMES = {
-    9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS",
-    19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS", 24: "I8", 25: "I16", 26: "I32",
-    27: "I64", 28: "F64", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4",
+    9: "Q8_1", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 21: "IQ3_S",
+    22: "IQ2_S", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M", 34: "TQ1_0",
+    35: "TQ2_0", 39: "MXFP4",
 }  # fmt: skip
 
 

@@ -21,8 +21,8 @@ struct Column {
     state: u32,
     live: u32,
     flags: u32,
-    spare_a: u32,
-    spare_b: u32,
+    replay: u32,
+    count: u32,
 }
 """
 
@@ -36,12 +36,13 @@ def template(name: str) -> Template:
 def weight_bindings(kind: TensorType, first: int, *, wide: bool) -> str:
     """Declarations of a matrix's streams from binding ``first`` on, and ``word(unit, i)`` over the quants.
 
-    ``wide`` loads 16 bytes at a time, for readers that take whole units.
+    ``wide`` loads 16 bytes at a time, 8 where a unit has no more, for readers that take whole units.
     """
     words = unit_words(kind)
     element, read = "u32", f"quants[unit * {words}u + i]"
     if wide:
-        element, read = "vec4<u32>", f"quants[unit * {words // 4}u + (i >> 2u)][i & 3u]"
+        width = min(words, 4)
+        element, read = f"vec{width}<u32>", f"quants[unit * {words // width}u + i / {width}u][i % {width}u]"
     text = f"@group(0) @binding({first}) var<storage, read> quants: array<{element}>;\n"
     if has_extra(kind):
         text += f"@group(0) @binding({first + 1}) var<storage, read> extra: array<u32>;\n"
@@ -55,7 +56,29 @@ def weight_reader(kind: TensorType) -> str:
     Needs ``word``, ``extra`` and ``ALL_UNITS``.
     """
     own = (_WEIGHTS / f"{kind.name.lower()}.wgsl").read_text(encoding="utf-8")
-    return (_WEIGHTS / "_nibbles.wgsl").read_text(encoding="utf-8") + own if has_extra(kind) else own
+    return _shared("_nibbles.wgsl", kind) + own if has_extra(kind) else own
+
+
+def _shared(name: str, kind: TensorType) -> str:
+    """What readers have in common; those of IQ4_NL and IQ4_XS a table besides."""
+    names = [name, "_table.wgsl"] if kind in (TensorType.IQ4_NL, TensorType.IQ4_XS) else [name]
+    return "".join((_WEIGHTS / name).read_text(encoding="utf-8") for name in names)
+
+
+def int_bindings(first: int) -> str:
+    """Declarations of a matrix's streams, 16 bytes at a time, for readers of whole numbers."""
+    text = f"@group(0) @binding({first}) var<storage, read> quants: array<vec4<u32>>;\n"
+    return text + f"@group(0) @binding({first + 1}) var<storage, read> extra: array<u32>;\n"
+
+
+@cache
+def int_reader(kind: TensorType) -> str:
+    """WGSL of ``ints(unit)``, the numbers of a unit's halves, and ``scales(unit)``, both halves' scales and offsets.
+
+    Needs ``quants``, ``extra`` and ``ALL_UNITS``.
+    """
+    own = (_WEIGHTS / f"whole/{kind.name.lower()}.wgsl").read_text(encoding="utf-8")
+    return _shared("whole/_common.wgsl", kind) + own
 
 
 def has_extra(kind: TensorType) -> bool:

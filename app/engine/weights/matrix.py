@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from app.core.errors import ModelError
 from app.engine.device import Gpu
 from app.engine.gguf import GgufFile, TensorInfo, TensorType
 from app.engine.memory import Arena, Slice, aligned, upload
-from app.engine.weights.layout import pack, packed_bytes, units
+from app.engine.weights.layout import Packed, pack, packed_bytes, units
+
+_SLACK = 0.99
+"""Sections of a stream are padded to whole words, streams to 256 bytes."""
 
 
 @dataclass(frozen=True)
@@ -39,39 +43,60 @@ class Matrix:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Rows ``first`` to ``first + count`` of a tensor."""
+
+    tensor: TensorInfo
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
 class MatrixPlan:
-    """Tensors whose rows are joined into one matrix, and how its rows are cut into blocks.
+    """Rows of tensors that are joined into one matrix, in this order, and how the matrix is cut into blocks."""
 
-    A matrix that must be cut is never a joined one, except where a cut falls on a tensor's border.
-    """
-
-    tensors: tuple[TensorInfo, ...]
+    rows_of: tuple[Rows, ...]
     cuts: tuple[tuple[int, int], ...]
 
     @property
     def kind(self) -> TensorType:
-        return self.tensors[0].kind
+        return self.rows_of[0].tensor.kind
 
     @property
     def rows(self) -> int:
-        return sum(t.rows for t in self.tensors)
+        return sum(part.count for part in self.rows_of)
 
     @property
     def columns(self) -> int:
-        return self.tensors[0].columns
+        return self.rows_of[0].tensor.columns
+
+    def bytes_of(self, rows: int) -> int:
+        """Bytes of ``rows`` rows, all streams."""
+        return sum(_stream_sizes(self.kind, rows, self.columns))
 
     def sizes(self) -> list[int]:
         """Bytes of each stream of each block, in upload order."""
         return [size for lo, hi in self.cuts for size in _stream_sizes(self.kind, hi - lo, self.columns)]
 
 
-def plan_matrix(tensors: Sequence[TensorInfo], binding: int) -> MatrixPlan:
-    """Joins ``tensors`` (same type and columns) and cuts rows so that no stream passes ``binding`` bytes."""
-    rows = sum(t.rows for t in tensors)
-    per_row = max(_stream_sizes(tensors[0].kind, 256, tensors[0].columns)) / 256
-    most = max(int(binding / per_row) // 64 * 64 - 64, 64)
-    cuts = tuple((lo, min(lo + most, rows)) for lo in range(0, rows, most))
-    return MatrixPlan(tuple(tensors), cuts)
+def whole(tensor: TensorInfo) -> list[Rows]:
+    """All rows of a tensor."""
+    return [Rows(tensor, 0, tensor.rows)]
+
+
+def plan_matrix(rows_of: Sequence[Rows], binding: int, granule: int = 64) -> MatrixPlan:
+    """Joins rows (same type and columns) and cuts them so that no stream passes ``binding`` bytes.
+
+    Blocks hold whole granules of rows: an expert's must stay together. ModelError if one granule is too large.
+    """
+    rows, tensor = sum(part.count for part in rows_of), rows_of[0].tensor
+    per_row = max(_stream_sizes(tensor.kind, 256, tensor.columns)) / 256
+    most = int(binding / per_row * _SLACK) // granule * granule
+    if most < granule:
+        raise ModelError(
+            f"{tensor.name} does not fit into this GPU's bindings of {binding >> 20} MB.", "Pick another model."
+        )
+    return MatrixPlan(tuple(rows_of), tuple((lo, min(lo + most, rows)) for lo in range(0, rows, most)))
 
 
 def joinable(tensors: Sequence[TensorInfo]) -> bool:
@@ -79,13 +104,18 @@ def joinable(tensors: Sequence[TensorInfo]) -> bool:
     return len({(t.kind, t.columns) for t in tensors}) == 1
 
 
-def load_matrix(gpu: Gpu, file: GgufFile, plan: MatrixPlan, arena: Arena) -> Matrix:
-    """Reads, rearranges and uploads a planned matrix, a block at a time."""
+def pack_block(file: GgufFile, plan: MatrixPlan, lo: int, hi: int) -> Packed:
+    """Rows ``lo`` to ``hi`` of a planned matrix, read and rearranged."""
+    return pack(plan.kind, _read_rows(file, plan.rows_of, lo, hi), hi - lo, plan.columns)
+
+
+def load_matrix(gpu: Gpu, packed: Iterator[Packed], plan: MatrixPlan, arena: Arena) -> Matrix:
+    """Uploads a planned matrix; ``packed`` gives its blocks next."""
     blocks: list[Block] = []
     for lo, hi in plan.cuts:
-        packed = pack(plan.kind, _read_rows(file, plan.tensors, lo, hi), hi - lo, plan.columns)
         streams: list[Slice] = []
-        for data in (packed.quants, packed.extra):
+        block = next(packed)
+        for data in (block.quants, block.extra):
             if data.size:
                 streams.append(arena.take(data.nbytes))
                 upload(gpu, streams[-1], data)
@@ -93,14 +123,14 @@ def load_matrix(gpu: Gpu, file: GgufFile, plan: MatrixPlan, arena: Arena) -> Mat
     return Matrix(plan.kind, plan.rows, plan.columns, tuple(blocks))
 
 
-def _read_rows(file: GgufFile, tensors: Sequence[TensorInfo], lo: int, hi: int) -> np.ndarray:
+def _read_rows(file: GgufFile, rows_of: Sequence[Rows], lo: int, hi: int) -> np.ndarray:
     pieces: list[np.ndarray] = []
     start = 0
-    for tensor in tensors:
-        first, last = max(lo - start, 0), min(hi - start, tensor.rows)
+    for part in rows_of:
+        first, last = max(lo - start, 0), min(hi - start, part.count)
         if first < last:
-            pieces.append(file.read(tensor, first, last - first))
-        start += tensor.rows
+            pieces.append(file.read(part.tensor, part.first + first, last - first))
+        start += part.count
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 

@@ -10,6 +10,7 @@ var<workgroup> tile_w: array<f32, 2048>;
 var<workgroup> tile_x: array<f32, 512>;
 
 $reader
+$declarations
 
 fn put(k: u32, row: u32, v: vec4<f32>) {
     tile_w[k * 64u + row] = v.x;
@@ -21,23 +22,18 @@ fn put(k: u32, row: u32, v: vec4<f32>) {
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) thread: u32, @builtin(workgroup_id) group: vec3<u32>) {
     let first_row = group.x * 64u;
-    let first_col = group.y * TILE_COLS;
-    let my_row = min(first_row + thread, ROWS - 1u) * UNITS;
+$place
+    let my_row = (origin + min(first_row + thread, ROWS - 1u)) * UNITS;
+    let x_col = thread >> 3u;
+    let x_k = thread & 7u;
+    let x_from_0 = x_row(first_col + x_col) * X_STRIDE + x_k;
+    let x_from_1 = x_row(first_col + x_col + 8u) * X_STRIDE + x_k;
     let r = thread & 7u;
     let c = thread >> 3u;
 $zero
     for (var u = 0u; u < UNITS; u++) {
 $stage_w
-        for (var i = 0u; i < COLS_EACH; i++) {
-            let at = i * 64u + thread;
-            let col = at >> 3u;
-            let k = at & 7u;
-            let v = x[(first_col + col) * X_STRIDE + u * 8u + k];
-            tile_x[(k * 4u) * TILE_COLS + col] = v.x;
-            tile_x[(k * 4u + 1u) * TILE_COLS + col] = v.y;
-            tile_x[(k * 4u + 2u) * TILE_COLS + col] = v.z;
-            tile_x[(k * 4u + 3u) * TILE_COLS + col] = v.w;
-        }
+$stage_x
         workgroupBarrier();
         for (var k = 0u; k < 32u; k++) {
             let wa = vec4<f32>(tile_w[k * 64u + r], tile_w[k * 64u + 8u + r],

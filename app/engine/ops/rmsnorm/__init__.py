@@ -9,11 +9,30 @@ from app.engine.ops.matvec import Activations, Norm
 from app.engine.ops.render import template
 from app.engine.program import Dispatch, Kernel
 
+_IN_PLACE = """@group(0) @binding(0) var<storage, read_write> y: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> weights: array<vec4<f32>>;"""
+_APART = """@group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read_write> y: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> weights: array<vec4<f32>>;"""
+
 
 def dispatch(x: Activations, y: Activations, norm: Norm, columns: int) -> Dispatch:
-    """Columns of the same stride; the padding past the true size stays zero."""
-    constants = (("STRIDE", x.stride // 4), ("SIZE", float(norm.size)), ("EPS", norm.epsilon))
-    kernel = Kernel(template("rmsnorm/kernel.wgsl").substitute(), ("read", "write", "read"), constants, "rmsnorm")
+    """``x`` into ``y`` (or in place); the padding of ``x`` past the true size stays zero."""
+    constants = (
+        ("X_STRIDE", x.stride // 4), ("Y_STRIDE", y.stride // 4), ("Y_FIRST", y.first // 4),
+        ("SIZE", float(norm.size)), ("EPS", norm.epsilon),
+    )  # fmt: skip
+    if x.slice == y.slice:
+        source = template("rmsnorm/kernel.wgsl").substitute(binding=_IN_PLACE, x="y")
+        return Dispatch(
+            Kernel(source, ("write", "read"), constants, "rmsnorm"), (y.slice, norm.weights), (columns, 1, 1)
+        )
+    kernel = Kernel(
+        template("rmsnorm/kernel.wgsl").substitute(binding=_APART, x="x"),
+        ("read", "write", "read"),
+        constants,
+        "rmsnorm",
+    )
     return Dispatch(kernel, (x.slice, y.slice, norm.weights), (columns, 1, 1))
 
 

@@ -7,18 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.errors import ModelError
 from app.engine.memory import Slice
 from app.engine.ops.matvec import Activations
-from app.engine.ops.render import COLUMN_STRUCT, template
+from app.engine.ops.render import COLUMN_STRUCT, template, unrolled
 from app.engine.program import Dispatch, Kernel
 from app.engine.types import KvFormat
+
+SCALE_GROUP = 32
+"""Values of an INT8 cache that share a scale."""
+_THREADS = 64
 
 
 @dataclass(frozen=True)
 class HeadShape:
     """Attention heads: ``heads`` queries share ``kv_heads`` keys of ``size``, of which ``rotary`` values turn.
 
-    ``interleaved`` pairs (2i, 2i + 1) as llama files do, else (i, i + rotary / 2).
+    ``interleaved`` pairs (2i, 2i + 1) as llama files do, else (i, i + rotary / 2). A qkv column holds
+    queries, keys and values; with ``gated`` also a gate for every query value (spec: engine §4.3).
     """
 
     heads: int
@@ -27,6 +33,7 @@ class HeadShape:
     rotary: int
     interleaved: bool
     epsilon: float
+    gated: bool = False
 
     @property
     def kv_size(self) -> int:
@@ -36,19 +43,59 @@ class HeadShape:
     def group(self) -> int:
         return self.heads // self.kv_heads
 
+    @property
+    def first_gate(self) -> int:
+        """Where the gates begin in a qkv column."""
+        return (self.heads + 2 * self.kv_heads) * self.size
+
+    @property
+    def qkv_size(self) -> int:
+        """Values of a qkv column."""
+        return self.first_gate + (self.heads * self.size if self.gated else 0)
+
 
 @dataclass(frozen=True)
 class Cache:
-    """Keys and values of one layer, [rows, kv heads, head size]."""
+    """Keys and values of one layer, [rows, kv heads, head size].
+
+    INT8 caches have ``scales`` besides: [rows, kv heads, keys and values, head size / 32] float32.
+    """
 
     keys: Slice
     values: Slice
     kind: KvFormat
+    scales: Slice | None = None
+
+    @property
+    def extra(self) -> tuple[Slice, ...]:
+        return (self.scales,) if self.scales else ()
+
+
+def check_cache(shape: HeadShape, kind: KvFormat) -> None:
+    """ModelError where heads of this size cannot be kept so."""
+    if kind is KvFormat.INT8 and shape.size % SCALE_GROUP:
+        raise ModelError(
+            f"int8 caches need heads of a multiple of {SCALE_GROUP} values; this model's have {shape.size}.",
+            "Keep the context in f16.",
+        )
 
 
 def cache_bytes(shape: HeadShape, rows: int, kind: KvFormat) -> int:
-    """Bytes of the keys (or of the values) of one layer."""
-    return rows * shape.kv_size * (4 if kind is KvFormat.F32 else 2)
+    """Bytes of the keys (or of the values) of one layer, without scales."""
+    return rows * shape.kv_size * kind.bytes
+
+
+def scale_bytes(shape: HeadShape, rows: int) -> int:
+    """Bytes of the scales of one layer's INT8 keys and values together."""
+    return rows * 2 * (shape.kv_size // SCALE_GROUP) * 4
+
+
+def quantise(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What an INT8 cache gives back for ``values`` [..., head size]."""
+    groups = values.reshape(*values.shape[:-1], -1, SCALE_GROUP)
+    scale = np.abs(groups).max(axis=-1, keepdims=True) / 127
+    steps = np.rint(groups / np.where(scale > 0, scale, 1.0))
+    return (steps * scale).reshape(values.shape)
 
 
 def angles(shape: HeadShape, base: float, positions: int, factors: NDArray[np.float32] | None) -> NDArray[np.float32]:
@@ -77,8 +124,8 @@ def dispatch(
     ]  # fmt: skip
     if norms:
         constants.append(("EPS", shape.epsilon))
-    slices = (records, qkv.slice, cache.keys, cache.values, table, *(norms or ()))
-    layout = ("read", "write", "write", "write", "read") + ("read",) * len(norms or ())
+    slices = (records, qkv.slice, cache.keys, cache.values, table, *cache.extra, *(norms or ()))
+    layout = ("read", "write", "write", "write", "read") + ("write",) * len(cache.extra) + ("read",) * len(norms or ())
     kernel = Kernel(source, layout, tuple(constants), "rope")
     return Dispatch(kernel, slices, (shape.heads + 2 * shape.kv_heads, columns, 1))
 
@@ -96,24 +143,65 @@ def reference(heads: NDArray[np.float64], position: int, shape: HeadShape, base:
 
 
 def _source(shape: HeadShape, kind: KvFormat, norm: bool) -> str:
-    half = kind is KvFormat.F16
-    first, second = ("2u * pair", "2u * pair + 1u") if shape.interleaved else ("pair", "pair + ROTARY / 2u")
+    each = -(-shape.size // _THREADS)
+    first, second, is_second, pair = _INTERLEAVED if shape.interleaved else _HALVES
     return template("rope/kernel.wgsl").substitute(
         column=COLUMN_STRUCT,
         head=shape.size,
-        cache="u32" if half else "f32",
-        packing="2u" if half else "1u",
-        packed="pack2x16float(vec2<f32>(turned[2u * d], turned[2u * d + 1u]))" if half else "turned[d]",
+        cache="f32" if kind is KvFormat.F32 else "u32",
+        packing=f"{4 // kind.bytes}u",
+        store=_STORE[kind],
+        scale_binding=_SCALE_BINDING if kind is KvFormat.INT8 else "",
         first_of_pair=first,
         second_of_pair=second,
-        norm_bindings=_NORM_BINDINGS if norm else "",
+        is_second=is_second,
+        angles=unrolled(each, lambda e: _angle(e, pair)),
+        rotate=unrolled(each, _rotate),
+        norm_bindings=_norm_bindings(6 if kind is KvFormat.INT8 else 5) if norm else "",
         norm_function=_NORM_FUNCTION if norm else "",
         norm="    normalise(thread, is_query, is_key);" if norm else "",
     )
 
 
-_NORM_BINDINGS = """@group(0) @binding(5) var<storage, read> query_norm: array<f32>;
-@group(0) @binding(6) var<storage, read> key_norm: array<f32>;"""
+_INTERLEAVED = ("d & ~1u", "d | 1u", "(d & 1u) == 1u", "d / 2u")
+_HALVES = ("d % (ROTARY / 2u)", "d % (ROTARY / 2u) + ROTARY / 2u", "d >= ROTARY / 2u", "d % (ROTARY / 2u)")
+"""Places of a pair's first and second value, whether ``d`` is the second, and the number of its pair."""
+
+
+def _angle(e: int, pair: str) -> str:
+    return f"""    let d_{e} = thread + {e}u * THREADS;
+    let turns_{e} = d_{e} < ROTARY && head < HEADS + KV_HEADS;
+    var angle_{e} = vec2<f32>(1.0, 0.0);
+    if (turns_{e}) {{ let d = d_{e}; angle_{e} = table[column.position * (ROTARY / 2u) + {pair}]; }}"""
+
+
+def _rotate(e: int) -> str:
+    return f"""    if (d_{e} < HEAD) {{
+        var v_{e} = raw[d_{e}];
+        if (turns_{e}) {{ v_{e} = rotated(d_{e}, angle_{e}); }}
+        if (is_query) {{ qkv[base + d_{e}] = v_{e}; }} else {{ turned[d_{e}] = v_{e}; }}
+    }}"""
+
+
+_STORE = {
+    KvFormat.F32: "let word = turned[d];",
+    KvFormat.F16: "let word = pack2x16float(vec2<f32>(turned[2u * d], turned[2u * d + 1u]));",
+    KvFormat.INT8: """var top = 0.0;
+            for (var i = 0u; i < 32u; i++) { top = max(top, abs(turned[d / 8u * 32u + i])); }
+            let filled = top > 1e-30;
+            let place = (row * 2u + select(1u, 0u, is_key)) * (HEAD / 32u) + d / 8u;
+            if (d % 8u == 0u) { scales[place] = select(0.0, top / 127.0, filled); }
+            let step = select(0.0, 127.0 / top, filled);
+            let four = vec4<f32>(turned[4u * d], turned[4u * d + 1u], turned[4u * d + 2u], turned[4u * d + 3u]);
+            let word = pack4xI8(vec4<i32>(clamp(round(four * step), vec4<f32>(-127.0), vec4<f32>(127.0))));""",
+}
+_SCALE_BINDING = "@group(0) @binding(5) var<storage, read_write> scales: array<f32>;"
+
+
+def _norm_bindings(first: int) -> str:
+    return f"""@group(0) @binding({first}) var<storage, read> query_norm: array<f32>;
+@group(0) @binding({first + 1}) var<storage, read> key_norm: array<f32>;"""
+
 
 _NORM_FUNCTION = """fn normalise(thread: u32, is_query: bool, is_key: bool) {
     var squares = 0.0;
@@ -122,14 +210,19 @@ _NORM_FUNCTION = """fn normalise(thread: u32, is_query: bool, is_key: bool) {
     }
     sums[thread] = squares;
     workgroupBarrier();
-    for (var half = THREADS / 2u; half > 0u; half >>= 1u) {
-        if (thread < half) { sums[thread] += sums[thread + half]; }
-        workgroupBarrier();
-    }
-    let inverse = inverseSqrt(sums[0] / f32(HEAD) + EPS);
+    if (thread < 8u) { eighths[thread] = eight_sums(thread * 8u); }
+    workgroupBarrier();
+    let square = ((eighths[0] + eighths[1]) + (eighths[2] + eighths[3]))
+        + ((eighths[4] + eighths[5]) + (eighths[6] + eighths[7]));
+    let inverse = inverseSqrt(square / f32(HEAD) + EPS);
     for (var d = thread; d < HEAD; d += THREADS) {
         if (is_query) { raw[d] = (raw[d] * inverse) * query_norm[d]; }
         if (is_key) { raw[d] = (raw[d] * inverse) * key_norm[d]; }
     }
     workgroupBarrier();
+}
+
+fn eight_sums(i: u32) -> f32 {
+    return ((sums[i] + sums[i + 1u]) + (sums[i + 2u] + sums[i + 3u]))
+        + ((sums[i + 4u] + sums[i + 5u]) + (sums[i + 6u] + sums[i + 7u]));
 }"""

@@ -14,19 +14,20 @@ override EPS: f32;
 @group(0) @binding(2) var<storage, read_write> keys: array<$cache>;
 @group(0) @binding(3) var<storage, read_write> values: array<$cache>;
 @group(0) @binding(4) var<storage, read> table: array<vec2<f32>>;
+$scale_binding
 $norm_bindings
 var<workgroup> raw: array<f32, HEAD>;
 var<workgroup> turned: array<f32, HEAD>;
 var<workgroup> sums: array<f32, THREADS>;
+var<workgroup> eighths: array<f32, 8>;
 
 $norm_function
 
-fn rotate(pair: u32, position: u32) {
-    let angle = table[position * (ROTARY / 2u) + pair];
-    let i = $first_of_pair;
-    let j = $second_of_pair;
-    turned[i] = fma(raw[i], angle.x, -(raw[j] * angle.y));
-    turned[j] = fma(raw[i], angle.y, raw[j] * angle.x);
+// Value d of the rotated head; a pair is (first, second).
+fn rotated(d: u32, angle: vec2<f32>) -> f32 {
+    let first = raw[$first_of_pair];
+    let second = raw[$second_of_pair];
+    return select(fma(first, angle.x, -(second * angle.y)), fma(first, angle.y, second * angle.x), $is_second);
 }
 
 @compute @workgroup_size(THREADS)
@@ -39,28 +40,17 @@ fn main(@builtin(local_invocation_index) thread: u32, @builtin(workgroup_id) gro
     for (var d = thread; d < HEAD; d += THREADS) {
         raw[d] = qkv[base + d];
     }
+    // Fetched before the barriers, so that the wait for them overlaps.
+$angles
     workgroupBarrier();
 $norm
-    for (var d = thread; d < HEAD; d += THREADS) {
-        turned[d] = raw[d];
-    }
+$rotate
+    if (is_query || column.live == 0u) { return; }
     workgroupBarrier();
-    if (is_query || is_key) {
-        for (var pair = thread; pair < ROTARY / 2u; pair += THREADS) {
-            rotate(pair, column.position);
-        }
-    }
-    workgroupBarrier();
-    if (is_query) {
-        for (var d = thread; d < HEAD; d += THREADS) {
-            qkv[base + d] = turned[d];
-        }
-    } else if (column.live != 0u) {
-        let kv_head = (head - HEADS) % KV_HEADS;
-        let row = (column.kv_row + column.position) * KV_HEADS + kv_head;
-        for (var d = thread; d < HEAD / $packing; d += THREADS) {
-            let at = row * (HEAD / $packing) + d;
-            if (is_key) { keys[at] = $packed; } else { values[at] = $packed; }
-        }
+    let row = (column.kv_row + column.position) * KV_HEADS + (head - HEADS) % KV_HEADS;
+    for (var d = thread; d < HEAD / $packing; d += THREADS) {
+        $store
+        let at = row * (HEAD / $packing) + d;
+        if (is_key) { keys[at] = word; } else { values[at] = word; }
     }
 }

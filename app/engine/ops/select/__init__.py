@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.memory import Slice
+from app.engine.ops.mask import FORBIDDEN
 from app.engine.ops.matvec import Activations
 from app.engine.ops.render import COLUMN_STRUCT, template
 from app.engine.program import Dispatch, Kernel
@@ -127,5 +128,7 @@ def read_candidates(block: NDArray[np.uint32], row: NDArray[np.float32] | None =
     else:
         ids = np.flatnonzero(np.isfinite(row)).astype(np.int32)
         values = row[ids]
+    allowed = values > FORBIDDEN
+    ids, values = ids[allowed], values[allowed]
     order = np.lexsort((ids, -values.astype(np.float64)))[:KEEP]
     return Candidates(ids[order], values[order], best.log_sum_exp, best.non_finite)

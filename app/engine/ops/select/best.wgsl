@@ -44,5 +44,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>) {
         if (best.broken != 0u) { columns[group.x].live = 0u; }
         columns[group.x].token = best.id;
         columns[group.x].position += 1u;
+        columns[group.x].replay = 1u;
     }
 }

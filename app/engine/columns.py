@@ -1,0 +1,212 @@
+"""How a class of columns computes: step columns with matvecs, prompt columns with GEMMs (ADR 1, ADR 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Protocol
+
+from app.engine.device import Caps
+from app.engine.memory import Slice
+from app.engine.ops import attention, fast_matmul, fast_matvec, matmul, matvec, quantise, rmsnorm, swiglu
+from app.engine.ops.matvec import Activations, Epilogue, Norm, Tuning
+from app.engine.ops.quantise import Quantised
+from app.engine.ops.rope import Cache, HeadShape
+from app.engine.program import Dispatch
+from app.engine.types import Arithmetic, ColumnClass
+from app.engine.weights.layout import UNIT
+from app.engine.weights.matrix import Block, Matrix
+from app.engine.workspace import Workspace
+
+FEW_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class Input:
+    """What products read: float columns, not yet normalised where there is a ``norm``, and the same as int8."""
+
+    floats: Activations
+    norm: Norm | None = None
+    quantised: Quantised | None = None
+
+
+class Columns(Protocol):
+    """``count`` columns of one class."""
+
+    @property
+    def kind(self) -> ColumnClass: ...
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def arithmetic(self) -> Arithmetic: ...
+
+    @property
+    def caps(self) -> Caps: ...
+
+    def prepare(self, x: Activations, norm: Norm | None, readers: Sequence[Matrix]) -> tuple[list[Dispatch], Input]:
+        """``x`` as its ``readers`` need it, and the launches that make it so."""
+        ...
+
+    def product(
+        self, matrices: Sequence[Matrix], x: Input, y: Activations, *,
+        epilogue: Epilogue = Epilogue.STORE, bias: Slice | None = None, weights: Activations | None = None,
+    ) -> list[Dispatch]:  # fmt: skip
+        """``x`` times matrices whose rows lie one after another in ``y``."""
+        ...
+
+    def gated(self, gate_up: Sequence[Matrix], x: Input, size: int) -> list[Dispatch]:
+        """silu(gate) * up into the workspace's ``inner``."""
+        ...
+
+    def attention(self, cache: Cache, shape: HeadShape, reader: Matrix) -> tuple[list[Dispatch], Input]:
+        """From the workspace's ``qkv`` and a cache to what ``reader`` takes."""
+        ...
+
+
+@dataclass(frozen=True)
+class StepColumns:
+    """Up to 16 columns; ``splits`` is the most any of their positions has."""
+
+    space: Workspace
+    tuning: Tuning
+    arithmetic: Arithmetic
+    caps: Caps
+    count: int
+    splits: int
+    kind: ColumnClass = ColumnClass.STEP
+
+    def prepare(self, x: Activations, norm: Norm | None, readers: Sequence[Matrix]) -> tuple[list[Dispatch], Input]:
+        whole, floats = _reading(self.arithmetic, readers)
+        before: list[Dispatch] = []
+        if norm and floats and not self.tuning.fused_norm:
+            before.append(rmsnorm.dispatch(x, self.space.normed, norm, self.count))
+            x, norm = self.space.normed, None
+        if not whole:
+            return before, Input(x, norm)
+        quantised = self.space.quantised.sized(whole[0].columns)
+        return [*before, quantise.dispatch(x, quantised, self.count, self.caps, norm)], Input(x, norm, quantised)
+
+    def product(
+        self, matrices: Sequence[Matrix], x: Input, y: Activations, *,
+        epilogue: Epilogue = Epilogue.STORE, bias: Slice | None = None, weights: Activations | None = None,
+    ) -> list[Dispatch]:  # fmt: skip
+        return [
+            self._times(block, x, target, epilogue, bias, weights)
+            for matrix, target in stacked(matrices, y)
+            for block in matrix.blocks
+        ]
+
+    def _times(
+        self, block: Block, x: Input, y: Activations, epilogue: Epilogue, bias: Slice | None,
+        weights: Activations | None,
+    ) -> Dispatch:  # fmt: skip
+        if x.quantised and fast_matvec.takes(block):
+            return fast_matvec.dispatch(
+                block, x.quantised, y, self.count, self.caps, epilogue=epilogue, bias=bias, weights=weights
+            )
+        few = block.rows <= FEW_ROWS and epilogue is not Epilogue.SWIGLU and not self.caps.software
+        tuning = replace(self.tuning, rows=1) if few else self.tuning
+        return matvec.dispatch(
+            block, x.floats, y, self.count, tuning, epilogue=epilogue, norm=x.norm, bias=bias, weights=weights
+        )
+
+    def gated(self, gate_up: Sequence[Matrix], x: Input, size: int) -> list[Dispatch]:
+        inner = sized(self.space.inner, size)
+        if len(gate_up) == 1 and len(gate_up[0].blocks) == 1:
+            return self.product(gate_up, x, inner, epilogue=Epilogue.SWIGLU)
+        both = sized(self.space.gate_up, 2 * size)
+        return [*self.product(gate_up, x, both), swiglu.dispatch(both, inner, size, self.count)]
+
+    def attention(self, cache: Cache, shape: HeadShape, reader: Matrix) -> tuple[list[Dispatch], Input]:
+        space, whole = self.space, bool(_reading(self.arithmetic, (reader,))[0])
+        out = sized(space.attended, shape.heads * shape.size)
+        fused = whole and quantise.fuses(self.caps) and shape.size % UNIT == 0
+        rounded = space.quantised.sized(reader.columns) if fused else None
+        launches = attention.split_dispatches(
+            space.records, space.qkv, cache, space.partial, space.state, out, shape, self.count, self.splits,
+            _threads(self.caps), rounded,
+        )  # fmt: skip
+        if rounded:
+            return launches, Input(out, None, rounded)
+        before, ready = self.prepare(out, None, (reader,))
+        return [*launches, *before], ready
+
+
+@dataclass(frozen=True)
+class PromptColumns:
+    """A chunk of a prompt."""
+
+    space: Workspace
+    tuning: Tuning
+    arithmetic: Arithmetic
+    caps: Caps
+    count: int
+    kind: ColumnClass = ColumnClass.PROMPT
+
+    def prepare(self, x: Activations, norm: Norm | None, readers: Sequence[Matrix]) -> tuple[list[Dispatch], Input]:
+        whole, floats = _reading(self.arithmetic, readers)
+        before: list[Dispatch] = []
+        if norm and floats:
+            before.append(rmsnorm.dispatch(x, self.space.normed, norm, self.count))
+            x, norm = self.space.normed, None
+        if not whole:
+            return before, Input(x)
+        quantised = self.space.quantised.sized(whole[0].columns)
+        return [*before, quantise.dispatch(x, quantised, self.count, self.caps, norm)], Input(x, None, quantised)
+
+    def product(
+        self, matrices: Sequence[Matrix], x: Input, y: Activations, *,
+        epilogue: Epilogue = Epilogue.STORE, bias: Slice | None = None, weights: Activations | None = None,
+    ) -> list[Dispatch]:  # fmt: skip
+        assert weights is None
+        return [
+            self._times(block, x, target, epilogue, bias)
+            for matrix, target in stacked(matrices, y)
+            for block in matrix.blocks
+        ]
+
+    def _times(self, block: Block, x: Input, y: Activations, epilogue: Epilogue, bias: Slice | None) -> Dispatch:
+        if x.quantised and fast_matvec.takes(block):
+            return fast_matmul.dispatch(block, x.quantised, y, self.count, self.caps, epilogue=epilogue, bias=bias)
+        if block.rows <= FEW_ROWS and not self.caps.software:
+            # A router's few rows fill no GPU in tiles; a matvec's bits do not depend on the columns beside it either.
+            return matvec.dispatch(block, x.floats, y, self.count, self.tuning, epilogue=epilogue, bias=bias)
+        placement = matmul.placement_for(block.rows, self.count, self.caps.shared, software=self.caps.software)
+        return matmul.dispatch(block, x.floats, y, self.count, placement, epilogue=epilogue, bias=bias)
+
+    def gated(self, gate_up: Sequence[Matrix], x: Input, size: int) -> list[Dispatch]:
+        both, inner = sized(self.space.gate_up, 2 * size), sized(self.space.inner, size)
+        return [*self.product(gate_up, x, both), swiglu.dispatch(both, inner, size, self.count)]
+
+    def attention(self, cache: Cache, shape: HeadShape, reader: Matrix) -> tuple[list[Dispatch], Input]:
+        space = self.space
+        out = sized(space.attended, shape.heads * shape.size)
+        whole = attention.whole_dispatch(
+            space.records, space.qkv, cache, out, shape, self.count, _threads(self.caps), self.caps.shared
+        )
+        before, ready = self.prepare(out, None, (reader,))
+        return [whole, *before], ready
+
+
+def stacked(matrices: Sequence[Matrix], y: Activations) -> list[tuple[Matrix, Activations]]:
+    """Each matrix with the part of ``y`` its rows go to, one after another."""
+    firsts = accumulate((m.rows for m in matrices), initial=y.first)
+    return [(m, Activations(y.slice, y.stride, first)) for m, first in zip(matrices, firsts, strict=False)]
+
+
+def sized(buffer: Activations, size: int) -> Activations:
+    """A buffer used for columns of ``size`` values, fewer than it has room for."""
+    return Activations(buffer.slice, -(-size // UNIT) * UNIT)
+
+
+def _reading(arithmetic: Arithmetic, readers: Sequence[Matrix]) -> tuple[list[Matrix], list[Matrix]]:
+    """Those that read whole numbers and those that read floats."""
+    whole = [m for m in readers if arithmetic is Arithmetic.FAST and fast_matvec.takes(m.blocks[0])]
+    return whole, [m for m in readers if m not in whole]
+
+
+def _threads(caps: Caps) -> int:
+    return attention.SOFTWARE_THREADS if caps.software else attention.THREADS

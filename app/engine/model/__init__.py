@@ -1,0 +1,19 @@
+"""A model's tensors on the GPU: planned first, then loaded matrix by matrix."""
+
+from app.engine.model.loader import Cancelled, LoadCancelled, Loaded, WeightLoader
+from app.engine.model.plan import WeightPlan, plan_weights
+from app.engine.model.weights import (
+    AttentionMixer,
+    DeltaMixer,
+    DenseFfn,
+    Draft,
+    ExpertFfn,
+    Layer,
+    Weights,
+    stride,
+)
+
+__all__ = [
+    "AttentionMixer", "Cancelled", "DeltaMixer", "DenseFfn", "Draft", "ExpertFfn", "Layer", "LoadCancelled",
+    "Loaded", "WeightLoader", "WeightPlan", "Weights", "plan_weights", "stride",
+]  # fmt: skip
