@@ -38,11 +38,10 @@ class Builder:
         blocks = self._weights.embedding.blocks
         return [embed.dispatch(block, self._space.records, self._space.hidden, columns) for block in blocks]
 
-    def trunk(self, kind: ColumnClass, columns: int, splits: int) -> list[Dispatch]:
-        """The part's layers over the residual stream; ``splits`` is used by step columns only."""
-        ops = self._columns(kind, columns, splits)
-        layers = zip(self._weights.layers, self._space.states, strict=True)
-        return [d for layer, state in layers for d in self._layer(layer, state, ops)]
+    def trunk(self, kind: ColumnClass, columns: int, splits: int, layers: range) -> list[Dispatch]:
+        """Some of the part's layers over the residual stream; ``splits`` is used by step columns only."""
+        ops, weights, states = self._columns(kind, columns, splits), self._weights.layers, self._space.states
+        return [d for i in layers for d in self._layer(weights[i], states[i], ops)]
 
     def settle(self) -> list[Dispatch]:
         """Replays one sequence's accepted columns into its recurrent states."""
@@ -120,9 +119,6 @@ class Builder:
             attended, x = self._delta(mixer, state, ops)
         return [*inputs, *attended, *ops.product((mixer.output,), x, space.hidden, epilogue=Epilogue.ADD)]
 
-    def _add(self, ops: Columns, matrix: Matrix, x: Activations) -> list[Dispatch]:
-        return self._product(ops, (matrix,), x, self._space.hidden, epilogue=Epilogue.ADD)
-
     def _attention(self, mixer: AttentionMixer, cache: Cache, ops: Columns) -> tuple[list[Dispatch], Input]:
         space, heads = self._space, self._config.heads
         turned = rope.dispatch(space.records, space.qkv, cache, self._weights.rope, heads, ops.count, mixer.head_norms)
@@ -141,13 +137,13 @@ class Builder:
         return [*launches, *before], x
 
     def _ffn(self, layer: Layer, ops: Columns) -> list[Dispatch]:
-        ffn, space, inner, norm = layer.ffn, self._space, self._config.inner, self._norm(layer.ffn_norm)
+        ffn, space, norm = layer.ffn, self._space, self._norm(layer.ffn_norm)
         if isinstance(ffn, ExpertFfn):
             assert self._config.experts
             return Mixture(self._config.experts, ffn, space).dispatches(ops, norm)
         before, x = ops.prepare(space.hidden, norm, ffn.gate_up)
-        gated = ops.gated(ffn.gate_up, x, inner)
-        return [*before, *gated, *self._add(ops, ffn.down, sized(space.inner, inner))]
+        gated, inner = ops.gated(ffn.gate_up, x, self._config.inner, ffn.down)
+        return [*before, *gated, *ops.product((ffn.down,), inner, space.hidden, epilogue=Epilogue.ADD)]
 
     def _draft_layer(self, ops: Columns) -> list[Dispatch]:
         """``before`` holds normed states; it ends as the block's own, the next column's ``before``."""

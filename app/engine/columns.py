@@ -57,8 +57,8 @@ class Columns(Protocol):
         """``x`` times matrices whose rows lie one after another in ``y``."""
         ...
 
-    def gated(self, gate_up: Sequence[Matrix], x: Input, size: int) -> list[Dispatch]:
-        """silu(gate) * up into the workspace's ``inner``."""
+    def gated(self, gate_up: Sequence[Matrix], x: Input, size: int, reader: Matrix) -> tuple[list[Dispatch], Input]:
+        """silu(gate) * up, of ``size`` values, to what ``reader`` takes."""
         ...
 
     def attention(self, cache: Cache, shape: HeadShape, reader: Matrix) -> tuple[list[Dispatch], Input]:
@@ -113,12 +113,20 @@ class StepColumns:
             block, x.floats, y, self.count, tuning, epilogue=epilogue, norm=x.norm, bias=bias, weights=weights
         )
 
-    def gated(self, gate_up: Sequence[Matrix], x: Input, size: int) -> list[Dispatch]:
-        inner = sized(self.space.inner, size)
-        if len(gate_up) == 1 and len(gate_up[0].blocks) == 1:
-            return self.product(gate_up, x, inner, epilogue=Epilogue.SWIGLU)
-        both = sized(self.space.gate_up, 2 * size)
-        return [*self.product(gate_up, x, both), swiglu.dispatch(both, inner, size, self.count)]
+    def gated(self, gate_up: Sequence[Matrix], x: Input, size: int, reader: Matrix) -> tuple[list[Dispatch], Input]:
+        inner, whole = sized(self.space.inner, size), bool(_reading(self.arithmetic, (reader,))[0])
+        single = gate_up[0].blocks[0] if len(gate_up) == 1 and len(gate_up[0].blocks) == 1 else None
+        if single and whole and x.quantised and fast_matvec.rounds(single, self.count, self.caps):
+            rounded = self.space.rounded.sized(size)
+            launch = fast_matvec.rounded_dispatch(single, x.quantised, rounded, self.count, self.caps)
+            return [launch], Input(inner, None, rounded)
+        if single:
+            launches = self.product(gate_up, x, inner, epilogue=Epilogue.SWIGLU)
+        else:
+            both = sized(self.space.gate_up, 2 * size)
+            launches = [*self.product(gate_up, x, both), swiglu.dispatch(both, inner, size, self.count)]
+        before, ready = self.prepare(inner, None, (reader,))
+        return [*launches, *before], ready
 
     def attention(self, cache: Cache, shape: HeadShape, reader: Matrix) -> tuple[list[Dispatch], Input]:
         space, whole = self.space, bool(_reading(self.arithmetic, (reader,))[0])
@@ -177,9 +185,11 @@ class PromptColumns:
         placement = matmul.placement_for(block.rows, self.count, self.caps.shared, software=self.caps.software)
         return matmul.dispatch(block, x.floats, y, self.count, placement, epilogue=epilogue, bias=bias)
 
-    def gated(self, gate_up: Sequence[Matrix], x: Input, size: int) -> list[Dispatch]:
+    def gated(self, gate_up: Sequence[Matrix], x: Input, size: int, reader: Matrix) -> tuple[list[Dispatch], Input]:
         both, inner = sized(self.space.gate_up, 2 * size), sized(self.space.inner, size)
-        return [*self.product(gate_up, x, both), swiglu.dispatch(both, inner, size, self.count)]
+        launches = [*self.product(gate_up, x, both), swiglu.dispatch(both, inner, size, self.count)]
+        before, ready = self.prepare(inner, None, (reader,))
+        return [*launches, *before], ready
 
     def attention(self, cache: Cache, shape: HeadShape, reader: Matrix) -> tuple[list[Dispatch], Input]:
         space = self.space

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from app.engine.ops.select import (
     read_best,
     read_candidates,
 )
+from app.engine.pace import Pace
+from app.engine.program import Program
 from app.engine.programs import Programs, width_of
 from app.engine.runner import Copy, Encoded, Runner, Ticket
 from app.engine.snapshots import Snapshots, state_signature
@@ -98,8 +101,9 @@ class Engine:
         self._space = space
         self._runner = Runner(gpu, allocator)
         builder = Builder(config, weights, space, tuning_for(gpu), gpu.caps, options.arithmetic)
-        self._programs = Programs(gpu, builder, options.context)
+        self._programs = Programs(gpu, builder, options.context, part.layers)
         self._snapshots = Snapshots(config, space, allocator, self._runner)
+        self._pace = Pace()
         self._recurrent = Mixer.DELTA in config.mixers[part.lo : part.hi]
         self._standing = [Standing()] * options.sequences
 
@@ -178,7 +182,7 @@ class Engine:
         end = max(run.position for run in runs) + 1
         programs = [
             self._programs.embed(width),
-            self._programs.trunk(ColumnClass.STEP, width, end),
+            *self._programs.trunk(ColumnClass.STEP, width, end),
             self._programs.head(width),
         ]
         with self._stepping(runs, ColumnClass.STEP):
@@ -317,15 +321,31 @@ class Engine:
         count = len(run.ids)
         width = width_of(kind, count)
         self._write_records([run], width)
-        programs = [self._programs.trunk(kind, width, run.position + count)]
+        programs = self._programs.trunk(kind, width, run.position + count)
         if states is None:
             programs.insert(0, self._programs.embed(width))
         else:
             self._write_states(self._space.hidden.slice, states)
         stride = self._space.hidden.stride
         with self._stepping([run], kind):
-            data = self._runner.run(programs, [(self._space.hidden.slice, count * stride * 4)])
+            copies = [(self._space.hidden.slice, count * stride * 4)]
+            data = (
+                self._paced(programs, width, copies)
+                if kind is ColumnClass.PROMPT
+                else self._runner.run(programs, copies)
+            )
         return data.view(np.float32).reshape(count, stride)[:, : self.config.hidden].copy()
+
+    def _paced(self, programs: list[Program], width: int, copies: list[Copy]) -> NDArray[np.uint8]:
+        """In several submits where one would take the GPU from everyone else for too long."""
+        *early, last = self._pace.split(programs, width)
+        start = time.perf_counter()
+        tickets = [self._runner.submit(self._runner.encode(group)) for group in early]
+        data = self._runner.run(last, copies)
+        for ticket in tickets:
+            ticket.wait()
+        self._pace.measured(len(programs), width, time.perf_counter() - start)
+        return data
 
     def _head(
         self, states: Floats, masks: NDArray[np.uint32] | None = None, *, rows: bool = True
@@ -370,7 +390,7 @@ class Engine:
     def _greedy_step(self, position: int) -> Encoded:
         programs = [
             self._programs.embed(1),
-            self._programs.trunk(ColumnClass.STEP, 1, position + 1),
+            *self._programs.trunk(ColumnClass.STEP, 1, position + 1),
             self._programs.head(1, advance=True),
         ]
         return self._runner.encode(programs, self._header_copy())

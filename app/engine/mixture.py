@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.engine.columns import Columns, Input, PromptColumns, StepColumns, sized
+from app.engine.columns import Columns, Input, PromptColumns, StepColumns
 from app.engine.model import ExpertFfn
 from app.engine.ops import experts, fast_matvec, quantise, swiglu
 from app.engine.ops.experts import ExpertBuffers, ExpertShape
@@ -45,18 +45,15 @@ class Mixture:
         return self.space.experts
 
     def _step(self, ops: StepColumns, x: Input) -> list[Dispatch]:
-        h = self.space.hidden
-        down = self._down_step(ops, h)
-        # The shared expert's gate and up rows touch nothing of the routed ones: no barrier between the two.
-        shared = self._shared_gated(ops, x)
-        return [*shared, *self._gated_step(ops, x), *down, *self._shared_step(ops, h)]
-
-    def _shared_step(self, ops: StepColumns, h: Activations) -> list[Dispatch]:
-        if not self.ffn.shared:
-            return []
-        matrices, weights = (self.ffn.shared.down,), experts.shared_weights(self.buffers.routes, self.shape)
-        before, inner = ops.prepare(sized(self.space.inner, self.shape.shared_inner), None, matrices)
-        return [*before, *ops.product(matrices, inner, h, epilogue=Epilogue.WEIGHTED_ADD, weights=weights)]
+        h, shared = self.space.hidden, self.ffn.shared
+        # The shared expert's own rounding replaces the input's: the routed ones have read it by then.
+        routed = self._gated_step(ops, x)
+        if not shared:
+            return [*routed, *self._down_step(ops, h)]
+        gated, inner = ops.gated(shared.gate_up, x, self.shape.shared_inner, shared.down)
+        weights = experts.shared_weights(self.buffers.routes, self.shape)
+        out = ops.product((shared.down,), inner, h, epilogue=Epilogue.WEIGHTED_ADD, weights=weights)
+        return [*routed, *gated, *self._down_step(ops, h), *out]
 
     def _down_step(self, ops: StepColumns, h: Activations) -> list[Dispatch]:
         shape, buffers, blocks = self.shape, self.buffers, self.ffn.down.blocks
@@ -117,13 +114,8 @@ class Mixture:
         """Into ``normed``, which everything else has read by then."""
         if not self.ffn.shared:
             return [], None
-        gated = self._shared_gated(ops, x)
-        matrices = (self.ffn.shared.down,)
-        before, inner = ops.prepare(sized(self.space.inner, self.shape.shared_inner), None, matrices)
-        return [*gated, *before, *ops.product(matrices, inner, self.space.normed)], self.space.normed
-
-    def _shared_gated(self, ops: Columns, x: Input) -> list[Dispatch]:
-        return ops.gated(self.ffn.shared.gate_up, x, self.shape.shared_inner) if self.ffn.shared else []
+        gated, inner = ops.gated(self.ffn.shared.gate_up, x, self.shape.shared_inner, self.ffn.shared.down)
+        return [*gated, *ops.product((self.ffn.shared.down,), inner, self.space.normed)], self.space.normed
 
     def _gate_up_places(self, joined: Activations) -> list[Activations]:
         """Where gate rows and up rows go: to one place where a stack holds both, else side by side."""

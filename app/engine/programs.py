@@ -12,6 +12,7 @@ from app.engine.types import STEP_COLUMNS, ColumnClass
 
 STEP_WIDTHS = (1, 2, 4, 8, STEP_COLUMNS)
 PROMPT_WIDTHS = (16, 64, 256, 512)
+LAYERS_A_PIECE = 2
 _SMALLEST_BUCKET = 256
 
 
@@ -24,25 +25,34 @@ def width_of(kind: ColumnClass, count: int) -> int:
 class Programs:
     """Keyed by segment, class of columns, width and, for step columns, the most splits of a position."""
 
-    def __init__(self, gpu: Gpu, builder: Builder, context: int) -> None:
+    def __init__(self, gpu: Gpu, builder: Builder, context: int, layers: int) -> None:
         self._gpu = gpu
         self._builder = builder
         self._context = context
+        self._layers = layers
         self._made: dict[tuple[object, ...], Program] = {}
 
     def embed(self, width: int) -> Program:
         return self._get(("embed", width), lambda: self._builder.embed(width))
 
-    def trunk(self, kind: ColumnClass, width: int, end: int) -> Program:
-        """``end`` is one past the last position; its bucket sizes the split grid of step columns."""
-        splits = self._splits(kind, end)
-        return self._get(("trunk", kind, width, splits), lambda: self._builder.trunk(kind, width, splits))
+    def trunk(self, kind: ColumnClass, width: int, end: int) -> list[Program]:
+        """``end`` is one past the last position; its bucket sizes the split grid of step columns.
+
+        A prompt chunk comes in pieces of a few layers, so that it can be submitted in pieces.
+        """
+        splits, piece = self._splits(kind, end), self._layers if kind is ColumnClass.STEP else LAYERS_A_PIECE
+        pieces = [range(lo, min(lo + piece, self._layers)) for lo in range(0, self._layers, max(piece, 1))]
+        return [
+            self._get(
+                ("trunk", kind, width, splits, part),
+                lambda part=part: self._builder.trunk(kind, width, splits, part),
+            )
+            for part in pieces
+        ]
 
     def head(self, width: int, *, advance: bool = False, masked: bool = False) -> Program:
         key = ("head", width, advance, masked)
-        return self._get(
-            key, lambda: self._builder.head(width, collect=not advance, advance=advance, masked=masked)
-        )
+        return self._get(key, lambda: self._builder.head(width, collect=not advance, advance=advance, masked=masked))
 
     def settle(self) -> Program:
         return self._get(("settle",), self._builder.settle)

@@ -54,7 +54,8 @@ class DraftSpace:
 class Workspace:
     """``columns`` is the widest prompt chunk. ``head`` buffers are there only where the part has the head.
 
-    ``states`` has a layer's caches or recurrent state, for each of ``sequences`` sequences.
+    ``rounded`` are gated values that were made from ``quantised`` ones. ``states`` has a layer's caches or
+    recurrent state, for each of ``sequences`` sequences.
     """
 
     columns: int
@@ -69,6 +70,7 @@ class Workspace:
     gate_up: Activations
     inner: Activations
     quantised: Quantised
+    rounded: Quantised
     experts: ExpertBuffers | None
     partial: Slice
     state: Slice
@@ -104,6 +106,7 @@ def make_workspace(
         gate_up=activations(2 * inner),
         inner=activations(inner),
         quantised=make_quantised(buffers, max(config.hidden, config.attention_size, inner, recurrent), columns),
+        rounded=make_quantised(buffers, inner, STEP_COLUMNS),
         experts=make_expert_buffers(buffers, config.experts, config.hidden, columns) if config.experts else None,
         partial=buffers.buffer(partial, "scratch"),
         state=buffers.buffer(state, "scratch"),

@@ -1,6 +1,6 @@
-"""How fast one GPU runs one model: decode, prefill, and where a word's time goes.
+"""How fast one GPU runs one model: decode, prefill, and the first word.
 
-``python -m tests.bench.engine MODEL.gguf [--context 8192] [--profile]`` prints a table; figures are
+``python -m tests.bench.engine MODEL.gguf [--context 8192]`` prints a table; figures are
 compared with the time the weights alone take at the card's copy rate.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,10 +19,8 @@ from app.engine.arch import read_config
 from app.engine.device import Gpu
 from app.engine.engine import Engine, Options, footprint
 from app.engine.gguf import GgufFile
-from app.engine.program import compile_program
 from app.engine.standing import Standing
 from app.engine.types import Arithmetic, ColumnClass, KvFormat, Part
-from app.engine.workspace import Run
 
 WORDS = 256
 REPEATS = 3
@@ -83,33 +80,17 @@ def stand(engine: Engine, position: int) -> None:
     engine._standing[0] = Standing(position, position)  # pyright: ignore[reportPrivateUsage]
 
 
-def profile(gpu: Gpu, engine: Engine, kind: ColumnClass, width: int, position: int) -> None:
-    """Mean time of each kind of kernel when launches of that kind alone run one after another."""
-    runner, builder = engine._runner, engine._programs._builder  # pyright: ignore[reportPrivateUsage]
-    engine._write_records([Run([5] * min(width, 16), position)], width)  # pyright: ignore[reportPrivateUsage]
-    dispatches = builder.embed(width) + builder.trunk(kind, width, 64)
-    if kind is ColumnClass.STEP:
-        dispatches += builder.head(width, collect=True)
-    groups: dict[str, list[object]] = defaultdict(list)
-    for dispatch in dispatches:
-        sizes = dict(dispatch.kernel.constants)
-        groups[f"{dispatch.kernel.label} {sizes.get('ROWS', '')} x {32 * sizes.get('UNITS', 0)}"].append(dispatch)
-    total = 0.0
-    for name, members in groups.items():
-        repeat = max(1, 200 // len(members))
-        program = compile_program(gpu, members * repeat)  # type: ignore[arg-type]
-        runner.run([program])
-        best = min(_timed(lambda p=program: runner.run([p])) for _ in range(5))
-        each = best / repeat / len(members)
-        total += each * len(members)
-        print(f"    {name:34} {len(members):4} x {each * 1e6:8.2f} us = {each * len(members) * 1e3:7.3f} ms")
-    print(f"    {'sum':34} {total * 1e3:30.3f} ms")
+def first_word(engine: Engine) -> float:
+    """Seconds to the first word behind a prompt of 16 tokens."""
+    prompt = ids(engine, 16)
 
+    def run() -> float:
+        start = time.perf_counter()
+        engine.tokens(prompt[:15], 0, ColumnClass.PROMPT)
+        engine.decode(prompt[15], 15)
+        return time.perf_counter() - start
 
-def _timed(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+    return median(run)
 
 
 def main() -> None:
@@ -119,7 +100,6 @@ def main() -> None:
     parser.add_argument("--at", type=int, nargs="*", default=[16, 4096, 8192])
     parser.add_argument("--words", type=int, default=WORDS)
     parser.add_argument("--prompts", type=int, nargs="*", default=[512, 2048])
-    parser.add_argument("--profile", action="store_true")
     parser.add_argument("--arithmetic", type=Arithmetic, default=Arithmetic.EXACT)
     options = parser.parse_args()
     bench(options)
@@ -147,11 +127,7 @@ def bench(options: argparse.Namespace) -> None:
     for position in options.at:
         fast, slow = ahead(engine, position, options.words), sampled(engine, position, options.words)
         print(f"  decode behind {position:5}: {fast:8.1f} tok/s sent ahead, {slow:8.1f} tok/s one by one")
-    if options.profile:
-        print("  a step:")
-        profile(gpu, engine, ColumnClass.STEP, 1, options.at[0])
-        print("  a prompt chunk of 256:")
-        profile(gpu, engine, ColumnClass.PROMPT, 256, 0)
+    print(f"  first word behind 16 tokens: {first_word(engine) * 1e3:.1f} ms")
     engine.close()
     gpu.close()
 

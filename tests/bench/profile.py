@@ -57,7 +57,7 @@ def launches_of(engine: Engine, kind: ColumnClass, width: int, position: int) ->
     """A whole pass of ``width`` columns at ``position``; a step with its head."""
     programs = engine._programs  # pyright: ignore[reportPrivateUsage]
     engine._write_records([Run([5] * width, position)], width)  # pyright: ignore[reportPrivateUsage]
-    parts = [programs.embed(width), programs.trunk(kind, width, position + width)]
+    parts = [programs.embed(width), *programs.trunk(kind, width, position + width)]
     if kind is ColumnClass.STEP:
         parts.append(programs.head(width))
     return [d for program in parts for d in program.dispatches]

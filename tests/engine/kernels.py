@@ -126,7 +126,11 @@ def attention_tiles(kv: KvFormat, caps: Caps) -> Iterator[Kernel]:
     qkv, cache = Activations(NOTHING, 8192), Cache(NOTHING, NOTHING, kv, NOTHING if kv is KvFormat.INT8 else None)
     for size, gated in product((32, 64, 96, 128, 256), (False, True)):
         shape = HeadShape(8, 2, size, size, False, 1e-6, gated=gated)
-        for tile in (attention.PORTABLE, attention.LARGE if size <= 128 else None, None if size <= 64 else attention.PORTABLE):
+        for tile in (
+            attention.PORTABLE,
+            attention.LARGE if size <= 128 else None,
+            None if size <= 64 else attention.PORTABLE,
+        ):
             if tile is None or tile.shared <= caps.shared:
                 yield attention.tile_dispatch(NOTHING, qkv, cache, qkv, shape, 64, tile).kernel
         for threads in (attention.THREADS, attention.SOFTWARE_THREADS):
@@ -158,7 +162,11 @@ def _weights(config: ModelConfig, kind: TensorType, *, joined: bool) -> Weights:
 
 def _layer(config: ModelConfig, mixer: Mixer, kind: TensorType, *, joined: bool) -> Layer:
     mixed = _attention(config, kind, joined=joined) if mixer is Mixer.ATTENTION else _delta(config, kind, joined=joined)
-    ffn = _experts(config, kind, joined=joined) if config.experts else _dense(config.hidden, config.inner, kind, joined=joined)
+    ffn = (
+        _experts(config, kind, joined=joined)
+        if config.experts
+        else _dense(config.hidden, config.inner, kind, joined=joined)
+    )
     return Layer(NOTHING, mixed, NOTHING, ffn)
 
 

@@ -1,6 +1,7 @@
 """Exactness of the engine on small random models it carries itself."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from app.engine.device import Gpu
 from app.engine.engine import Engine, Options, footprint
 from app.engine.gguf import GgufFile, TensorType
 from app.engine.model import LoadCancelled
-from app.engine.types import ColumnClass, KvFormat, Part
+from app.engine.types import Arithmetic, ColumnClass, KvFormat, Part
 from tests.engine.models import Shape, write_model
 
 STEP, PROMPT = ColumnClass.STEP, ColumnClass.PROMPT
@@ -220,3 +221,22 @@ def test_another_family_is_refused_by_name(tmp_path: Path) -> None:
     file = GgufFile.open(write_model(tmp_path / "m.gguf", Shape("gemma3", layers=1)))
     with pytest.raises(ModelError, match="gemma3"):
         footprint(file, Part(0, 1), OPTIONS, 1 << 30)
+
+
+def test_the_fast_arithmetic_keeps_the_rules_of_both_classes(gpu: Gpu, file: GgufFile) -> None:
+    fast = replace(OPTIONS, arithmetic=Arithmetic.FAST)
+    engine = whole(gpu, file, fast)
+    steps = np.concatenate([engine.tokens([i], p, STEP) for p, i in enumerate(IDS[:20])])
+    assert np.array_equal(
+        np.concatenate([engine.tokens(IDS[:16], 0, STEP), engine.tokens(IDS[16:20], 16, STEP)]), steps
+    )
+    at_once = engine.tokens(IDS, 0, PROMPT)
+    parts = [engine.tokens(IDS[s : s + 37], s, PROMPT) for s in range(0, len(IDS), 37)]
+    assert np.array_equal(np.concatenate(parts), at_once)
+    low, high = Engine.load(gpu, file, Part(0, 2, embed=True), fast), Engine.load(gpu, file, Part(2, 4), fast)
+    assert np.array_equal(high.hidden(low.tokens(IDS, 0, PROMPT), 0, PROMPT), at_once)
+    exact = whole(gpu, file)
+    first = exact.tokens(IDS[:1], 0, PROMPT)
+    assert 0 < np.abs(first - at_once[:1]).max() < 0.1 * np.abs(first).max()
+    for part in (engine, low, high, exact):
+        part.close()

@@ -88,3 +88,21 @@ def test_matmul_equals_float64_and_all_placements_and_chunkings_agree(bench: Ben
         outputs.append(bench.run([], y, width)[:, :rows])
     assert np.abs(outputs[0] - expected).max() <= 1e-4 * np.abs(expected).max()
     assert all(np.array_equal(o, outputs[0]) for o in outputs[1:])
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_gate_and_up_rounded_on_the_way_have_the_bits_of_two_launches(bench: Bench, width: int) -> None:
+    rows, columns, kind = 192, 320, TensorType.Q4_0
+    caps = replace(bench.gpu.caps, software=False)
+    block = bench.block(kind, random_matrix(kind, rows, columns, 3), rows, columns)
+    x, before = quantised(bench, np.random.default_rng(4).normal(size=(width, columns)).astype(np.float32))
+    assert fast_matvec.rounds(block, width, caps)
+    y = bench.activations(np.zeros((width, rows // 2)))
+    apart, joined = (quantise.make_quantised(bench.allocator, rows // 2, width) for _ in range(2))
+    two = [fast_matvec.dispatch(block, x, y, width, caps, epilogue=Epilogue.SWIGLU)]
+    two.append(quantise.dispatch(y, apart, width, caps))
+    bench.run([*before, *two, fast_matvec.rounded_dispatch(block, x, joined, width, caps)], y, width)
+    for a, b in ((apart.values, joined.values), (apart.scales, joined.scales)):
+        got = [bench.run([], matvec.Activations(part, part.size // 4), 1).view(np.uint32) for part in (a, b)]
+        assert got[0].any()
+        assert np.array_equal(got[0], got[1])

@@ -8,7 +8,7 @@ override ROWS: u32;
 override UNITS: u32;
 override ALL_UNITS: u32;
 override Y_STRIDE: u32;
-override Y_FIRST: u32;
+override Y_FIRST: u32 = 0u;
 override WEIGHT_STRIDE: u32 = 0u;
 override WEIGHT_FIRST: u32 = 0u;
 
@@ -39,4 +39,5 @@ $reduce
     if (lane == 0u) {
 $write
     }
+$round
 }

@@ -8,6 +8,7 @@ from app.engine.device import Caps
 from app.engine.gguf.types import TensorType
 from app.engine.ops.fast_matvec.order import Order
 from app.engine.ops.matvec import Epilogue
+from app.engine.ops.quantise import SHUFFLES, store_quad
 from app.engine.ops.render import int_bindings, int_reader, template, unrolled
 from app.engine.weights.ints import has_offset, has_two_scales
 
@@ -31,9 +32,10 @@ WHOLE = Place("    let column = group.z * COLS;\n    let out_column = column;\n 
 
 
 def write_kernel(
-    kind: TensorType, cols: int, order: Order, epilogue: Epilogue, caps: Caps, place: Place, *, bias: bool = False
-) -> str:
-    """``cols`` input columns a workgroup."""
+    kind: TensorType, cols: int, order: Order, epilogue: Epilogue, caps: Caps, place: Place, *,
+    bias: bool = False, rounded: bool = False,
+) -> str:  # fmt: skip
+    """``cols`` input columns a workgroup; ``rounded``: it has a unit of rows and stores them as int8."""
     rows = order.rows * (2 if epilogue is Epilogue.SWIGLU else 1)
     sums = [f"a_{r}_{c}" for r in range(rows) for c in range(cols)]
     outputs = 1 if place.mixed else cols
@@ -42,20 +44,50 @@ def write_kernel(
         teams=order.teams,
         cols=cols,
         rows_each=order.rows,
-        bindings=_bindings(epilogue, place, bias),
-        declarations=place.declarations,
+        bindings=_rounded_bindings() if rounded else _bindings(epilogue, place, bias),
+        declarations=place.declarations + (SHUFFLES if rounded else ""),
         reader=int_reader(kind),
-        shared=_shared(order, len(sums), caps),
+        shared=_shared(order, len(sums), caps) + (_ROUNDED_SHARED if rounded else ""),
         place=place.text,
         rows=unrolled(rows, lambda r: f"    let row_{r} = {_row(r, order.rows)};"),
         zero="\n".join(f"    var {a} = 0.0;" for a in sums),
         load_x=unrolled(cols, _load_x),
         accumulate=unrolled(rows, lambda r: _accumulate(r, cols, kind, place)),
         reduce=_reduce(sums, order, caps),
-        write=unrolled(
+        write=unrolled(cols, lambda c: _keep(c, order, epilogue))
+        if rounded
+        else unrolled(
             order.rows * outputs, lambda p: _write(p // outputs, p % outputs, cols, order, epilogue, place, bias)
         ),
+        round=_round() if rounded else "",
     )
+
+
+_ROUNDED_SHARED = "\nvar<workgroup> results: array<vec4<f32>, COLS * TEAMS>;"
+
+
+def _rounded_bindings() -> str:
+    return f"""@group(0) @binding(0) var<storage, read> x: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read_write> values: array<u32>;
+@group(0) @binding(2) var<storage, read> x_scales: array<vec4<f32>>;
+{int_bindings(3)}
+@group(0) @binding(5) var<storage, read_write> unit_scales: array<vec4<f32>>;"""
+
+
+def _keep(c: int, order: Order, epilogue: Epilogue) -> str:
+    """A team's four results of a column, for the threads that round them."""
+    values = ", ".join(_joined(r, c, order, epilogue) for r in range(order.rows))
+    return f"        results[{c}u * TEAMS + team] = vec4<f32>({values});"
+
+
+def _round() -> str:
+    return f"""    workgroupBarrier();
+    let thread = team * LANES + lane;
+    if (thread < COLS * TEAMS) {{
+        let result = results[thread];
+        let quad = (out_column + thread / TEAMS) * Y_STRIDE + first_row / 4u - team + thread % TEAMS;
+{store_quad("result", "quad")}
+    }}"""
 
 
 def _bindings(epilogue: Epilogue, place: Place, bias: bool) -> str:
@@ -140,9 +172,7 @@ def _reduce(sums: list[str], order: Order, caps: Caps) -> str:
 
 
 def _write(r: int, c: int, cols: int, order: Order, epilogue: Epilogue, place: Place, bias: bool) -> str:
-    value = _mixed(r, cols) if place.mixed else f"a_{r}_{c}"
-    if epilogue is Epilogue.SWIGLU:
-        value = f"{value} / (1.0 + exp(-{value})) * a_{r + order.rows}_{c}"
+    value = _mixed(r, cols) if place.mixed else _joined(r, c, order, epilogue)
     if bias:
         value = f"{value} + bias[Y_FIRST + first_row + {r}u]"
     at = f"(out_column + {c}u) * Y_STRIDE + Y_FIRST + first_row + {r}u"
@@ -152,6 +182,11 @@ def _write(r: int, c: int, cols: int, order: Order, epilogue: Epilogue, place: P
     if epilogue is Epilogue.WEIGHTED_ADD:
         put = f"y[{at}] = fma(weights[(out_column + {c}u) * WEIGHT_STRIDE + WEIGHT_FIRST], {value}, y[{at}]);"
     return f"        if (first_row + {r}u < ROWS) {{ {put} }}"
+
+
+def _joined(r: int, c: int, order: Order, epilogue: Epilogue) -> str:
+    value = f"a_{r}_{c}"
+    return f"{value} / (1.0 + exp(-{value})) * a_{r + order.rows}_{c}" if epilogue is Epilogue.SWIGLU else value
 
 
 def _mixed(r: int, cols: int) -> str:
