@@ -23,7 +23,7 @@ lint:
 
 demo:
 	@scripts/setup.sh test
-	@$(quiet) $(py) -m tests.e2e.demo $(ARGS)
+	@$(quiet) $(py) -m tests.e2e.demo $(if $(MODEL),--model $(MODEL)) $(ARGS)
 
 shots:
 	@scripts/setup.sh test

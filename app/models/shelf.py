@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from app.core.errors import ModelError
-from app.engine.arch.dense import FAMILIES
+from app.engine.arch import FAMILIES
 from app.models.download import Tell
 from app.models.fetch import fetch_model
 from app.models.store import first_file, is_whole
@@ -38,4 +38,4 @@ class Shelf:
 def _check_family(record: ModelRecord) -> None:
     """Before gigabytes are fetched for nothing."""
     if record.family not in FAMILIES:
-        raise ModelError(f"{record.label} is of a kind this version cannot run yet.", "Choose a dense model.")
+        raise ModelError(f"{record.label} is of a kind this version cannot run yet.", "Choose another model.")

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from app.core.errors import GpuError
+from app.core.paths import data_dir
+from app.engine.checkpoints import CheckpointStore
 from app.engine.gguf import GgufFile
 from app.engine.sampling import choose
 from app.engine.tokenizer import GgufTokenizer
@@ -17,6 +19,7 @@ from app.models.shelf import Shelf
 from app.models.table import ModelRecord, ModelTable, builtin_table
 from app.prompt.language import Language, language
 from app.room.compute import EngineCompute, GpuSummary
+from app.room.copies import DiskCopies
 from app.room.ice import IceConfig
 from app.room.invite import Invite
 from app.room.late_transport import LateTransport, ServedTransport, Surroundings
@@ -54,11 +57,13 @@ class Application:
     compute: EngineCompute
     shelf: Shelf
     gpu: GpuSummary | None
+    disk: DiskCopies
 
     async def close(self) -> None:
         """Leaves the room, frees the GPU and ends every thread and task."""
         await self.room.close()
         await self.compute.close()
+        await self.disk.close()
 
 
 async def assemble(
@@ -72,6 +77,7 @@ async def assemble(
     shelf = Shelf(table)
     compute = EngineCompute(shelf)
     gpu = await _gpu_of(compute)
+    disk = DiskCopies(CheckpointStore(data_dir() / "checkpoints"))
     ports = RoomPorts(
         new_transport=lambda linked: _transport(network, linked),
         compute=compute if gpu else None,
@@ -82,10 +88,11 @@ async def assemble(
         on_disk=shelf.on_disk,
         passes=passes or PassesInMemory(),
         link_of=network.link_of,
+        copies=disk.of,
     )
     room = Room(ports, settings)
     room.start()
-    return Application(room, compute, shelf, gpu)
+    return Application(room, compute, shelf, gpu, disk)
 
 
 async def open_language(shelf: Shelf, record: ModelRecord) -> Language:

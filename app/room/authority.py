@@ -34,7 +34,9 @@ HOST_ONLY: frozenset[type[m.Message]] = frozenset(
     }
 )
 CREATOR_ONLY: frozenset[type[m.Message]] = frozenset({m.Roster, m.ModelHostIs, m.StartRefused})
-CHAIN_ONLY: frozenset[type[m.Message]] = frozenset({m.Ready, m.Linked, m.LinkLost, m.LoadShare, m.Telemetry})
+CHAIN_ONLY: frozenset[type[m.Message]] = frozenset(
+    {m.Ready, m.Linked, m.LinkLost, m.LoadShare, m.Telemetry, m.CheckpointsLoaded}
+)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.core.clock import Clock
+from app.engine.speculate import ALONE_DEPTHS, SPLIT_DEPTHS, DepthControl
 from app.engine.types import Candidates, ColumnClass, Floats
 from app.room import messages as m
-from app.room.drafts import chain_verifies
-from app.room.frame import Control, Frame, FrameKind
+from app.room.drafter import Drafter, LookupWidths
+from app.room.drafts import BOLD, CAUTIOUS, chain_verifies
+from app.room.frame import DROP_ALL, Control, Frame, FrameKind
 from app.room.halves import HalfRangeError, looks_bad, pack_halves, unpack_halves
 from app.room.laps import LapFailed, LapKey, Laps, LapStats
-from app.room.meta import Meta
+from app.room.meta import OURS, Meta
+from app.room.pending import PendingControl
 from app.room.ports import Compute, Link
 
 COLUMNS = 16
@@ -23,7 +26,10 @@ NOT_A_NUMBER = "Try another model file, or run the model on one device."
 
 @dataclass
 class Hop:
-    """One device of the chain as the model host tracks it."""
+    """One device of the chain as the model host tracks it.
+
+    ``slots`` are the checkpoints it is known to hold, ``lost`` those it said it could not keep.
+    """
 
     name: str
     id: str
@@ -35,6 +41,9 @@ class Hop:
     progress: float = 0.0
     timings: m.Timings = field(default_factory=m.Timings)
     rtt: float = 0.0
+    keeps: bool = False
+    slots: set[int] = field(default_factory=set[int])
+    lost: set[int] = field(default_factory=set[int])
 
     @property
     def layers(self) -> int:
@@ -49,13 +58,26 @@ class Hop:
         return self.here and self.ready and not self.relinking
 
 
+@dataclass(frozen=True)
+class Step:
+    """What a step's columns gave: the 64 best of each, and the states after them where drafts need those."""
+
+    candidates: list[Candidates]
+    states: Floats | None
+
+
 class Chain:
     """Runs columns through all layers. An empty chain is a model host that holds everything."""
 
-    def __init__(self, compute: Compute, hidden: int, hops: Sequence[Hop], clock: Clock) -> None:
+    def __init__(
+        self, compute: Compute, hidden: int, hops: Sequence[Hop], clock: Clock, *, hybrid: bool = False
+    ) -> None:
         self.hops = tuple(hops)
+        self.hybrid = hybrid
         self.laps = Laps(clock)
         self.stats = LapStats()
+        self.pending = PendingControl(unheard=not hops)
+        self.depth = DepthControl(SPLIT_DEPTHS if hops else ALONE_DEPTHS)
         self._ended: LapFailed | None = None
         self._compute = compute
         self._hidden = hidden
@@ -69,11 +91,34 @@ class Chain:
     def alone(self) -> bool:
         return not self.hops
 
+    @property
+    def ours(self) -> bool:
+        """Whether every device verifies steps of any width and takes its state back by positions alone."""
+        return all(hop.meta.native == OURS for hop in self.hops)
+
+    @property
+    def lookup_widths(self) -> LookupWidths:
+        """A dense model alone gains nothing: a lookup saves the way between devices."""
+        if self.alone and not self.hybrid:
+            return LookupWidths()
+        widest = COLUMNS - 1 if self.ours else BOLD
+        if self.hybrid:
+            return LookupWidths(BOLD, widest)
+        return LookupWidths(CAUTIOUS, widest) if chain_verifies(hop.meta for hop in self.hops) else LookupWidths()
+
+    def drafter(self, ids: Sequence[int], start: int, before: Floats | None) -> Drafter:
+        """Guesses for an answer to ``ids``, of which the caches hold the first ``start``."""
+        return Drafter(self._compute, self.lookup_widths, self.depth, ids, start=start, before=before)
+
+    def floor(self, position: int) -> int | None:
+        """How far back a recurrent state can be taken after a step at ``position``; None: not at all."""
+        return position if self.ours else None
+
     def width(self, kind: ColumnClass) -> int:
         """Most columns of one frame; step columns travel together only where every device verifies."""
         if self.alone:
             return COLUMNS_ALONE if kind is ColumnClass.PROMPT else COLUMNS
-        if kind is ColumnClass.PROMPT or chain_verifies(hop.meta for hop in self.hops):
+        if kind is ColumnClass.PROMPT or self.hybrid or chain_verifies(hop.meta for hop in self.hops):
             return COLUMNS
         return 1
 
@@ -88,6 +133,10 @@ class Chain:
         return self._launch(states, position, kind)
 
     def _launch(self, states: Floats, position: int, kind: ColumnClass) -> asyncio.Future[Floats]:
+        first = self.hops[0].link
+        missing = next((hop.name for hop in self.hops if not hop.here), "")
+        if missing or first is None:
+            raise LapFailed(f"{missing} is not here.")
         columns = states.shape[0]
         batch = kind is ColumnClass.PROMPT or columns > 1
         frame = Frame(
@@ -96,32 +145,46 @@ class Chain:
             columns=columns,
             payload=_packed(states),
             spec=batch and kind is ColumnClass.STEP,
-            control=Control(reset=position == 0),
+            control=self.pending.take(reset=position == 0),
         )
-        first = self.hops[0].link
-        missing = next((hop.name for hop in self.hops if not hop.here), "")
-        if missing or first is None:
-            raise LapFailed(f"{missing} is not here.")
         slowest = max(hop.rtt for hop in self.hops)
         lap = self.laps.open(LapKey(position, batch), self.stats.timeout(slowest, batch=batch))
+        lap.add_done_callback(lambda done: self._kept(frame.control, done))
         first.send_frame(frame)
         return lap
 
-    async def step(self, token: int, position: int) -> Candidates:
-        """One word: through all layers and the head."""
+    def _kept(self, control: Control, lap: asyncio.Future[Floats]) -> None:
+        """A frame that came back has been obeyed by every device on its way."""
+        if lap.cancelled() or lap.exception() is not None:
+            return
+        for hop in self.hops:
+            hop.slots = set() if DROP_ALL in control.drop else hop.slots - set(control.drop)
+            if control.save and control.save not in hop.lost:
+                hop.slots.add(control.save)
+
+    async def step(self, ids: Sequence[int], position: int) -> Step:
+        """A word, and guesses after it, through all layers and the head."""
         began = self._clock.now()
-        if self.alone:
-            candidates = await self._compute.decode(token, position)
+        if self.alone and len(ids) == 1 and not self._compute.drafts:
+            candidates = await self._compute.decode(ids[0], position)
             self._still_dealt()
-            took = self._clock.now() - began
-            self.stats = self.stats.measured(took, took)
-            return candidates
-        lap = await self.send([token], position, ColumnClass.STEP)
-        own = self._clock.now() - began
+            self._measured(began, self._clock.now())
+            return Step([candidates], None)
+        lap = await self.send(ids, position, ColumnClass.STEP)
+        sent = self._clock.now()
         states = await lap
-        candidates = (await self._compute.candidates(states[-1:]))[0]
-        self.stats = self.stats.measured(self._clock.now() - began, own)
-        return candidates
+        found = await self._compute.candidates(states)
+        self._still_dealt()
+        self._measured(began, self._clock.now() if self.alone else sent)
+        return Step(found, states)
+
+    def _measured(self, began: float, own_until: float) -> None:
+        self.stats = self.stats.measured(self._clock.now() - began, own_until - began)
+
+    def verified(self, columns: int, right: int) -> None:
+        """Of a step's columns only the first ``right`` ones stay; the devices hear it with the next frame."""
+        if self.hybrid and not self.alone and 0 < right < columns:
+            self.pending.rejected_after(right - 1)
 
     async def reset(self) -> None:
         """Forgets this device's state; the others forget with the frame at position 0."""

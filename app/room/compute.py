@@ -7,22 +7,24 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
+
+import numpy as np
 
 from app.core.errors import GpuError, ModelError, PooledError
 from app.engine.adapter import copy_speed
 from app.engine.arch import read_config
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options, tuning_for
+from app.engine.engine import Engine, Options, arithmetic_for, tuning_for
 from app.engine.gguf import GgufFile
 from app.engine.model import LoadCancelled
 from app.engine.selftest import check_kernels
 from app.engine.types import Candidates, ColumnClass, Floats
 from app.models.download import Transfer
 from app.models.shelf import Shelf
-from app.room.ports import LoadRequest, Progress
+from app.room.ports import LoadRequest, Progress, State
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +104,39 @@ class EngineCompute:
         return await self._call(lambda: self._loaded().decode(token, position))
 
     async def reset(self) -> None:
-        """Positions decide what is seen, so there is nothing to clear in a model without recurrent state."""
+        """Position 0 starts afresh in any model, so there is nothing to clear."""
+
+    @property
+    def drafts(self) -> bool:
+        return self._engine is not None and self._engine.part.draft
+
+    async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
+        await self._call(lambda: self._loaded().learn(ids, before, position, kind))
+
+    async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
+        return await self._call(lambda: self._loaded().draft(token, before, position, count))
+
+    @property
+    def signature(self) -> str:
+        return self._engine.signature if self._engine is not None else ""
+
+    async def save(self, name: str, end: int) -> None:
+        await self._call(lambda: self._loaded().save(name, end))
+
+    async def restore(self, name: str) -> int:
+        return await self._call(lambda: self._loaded().restore(name))
+
+    async def drop(self, name: str) -> None:
+        await self._call(lambda: self._loaded().drop(name))
+
+    async def saved(self) -> list[str]:
+        return await self._call(lambda: list(self._loaded().saved))
+
+    async def export(self) -> State:
+        return await self._call(self._export)
+
+    async def adopt(self, name: str, state: State) -> None:
+        await self._call(lambda: self._adopt(name, state))
 
     async def close(self) -> None:
         """Frees the GPU and ends the thread; nothing happens the second time."""
@@ -129,16 +163,28 @@ class EngineCompute:
         self._unload()
         gpu, file = self._open(), GgufFile.open(path)
         self._check(gpu, file, request)
-        options = Options(request.context, request.pledge, request.kv)
-        self._engine = Engine.load(gpu, file, request.part, options, tell, cancel.is_set)
+        options = Options(request.context, request.pledge, request.kv, arithmetic=arithmetic_for(gpu))
+        part = replace(request.part, draft=request.part.draft and read_config(file).drafts)
+        self._engine = Engine.load(gpu, file, part, options, tell, cancel.is_set)
+
+    def _export(self) -> State:
+        end, pieces = self._loaded().export()
+        return State(end, np.concatenate([np.zeros(0, np.uint8), *pieces]))
+
+    def _adopt(self, name: str, state: State) -> None:
+        self._loaded().adopt(state.end, state.data)
+        self._loaded().save(name)
 
     def _check(self, gpu: Gpu, file: GgufFile, request: LoadRequest) -> None:
         """The self-test, once for each family of kernels."""
-        shape = read_config(file).heads
-        kinds = frozenset(t.kind for t in file.tensors.values() if len(t.shape) == 2)
-        key = (kinds, shape, request.kv)
+        config, arithmetic = read_config(file), arithmetic_for(gpu)
+        kinds = frozenset(t.kind for t in file.tensors.values() if len(t.shape) >= 2)
+        key = kinds, config.heads, config.experts, config.delta, request.kv
         if key not in self._checked:
-            check_kernels(gpu, kinds, shape, request.kv, tuning_for(gpu))
+            check_kernels(
+                gpu, kinds, config.heads, request.kv, tuning_for(gpu),
+                experts=config.experts, delta=config.delta, arithmetic=arithmetic,
+            )  # fmt: skip
             self._checked.add(key)
 
     def _unload(self) -> None:

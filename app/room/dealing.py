@@ -74,6 +74,7 @@ class Dealing:
         self.on_online: Callable[[], None] = lambda: None
         self.on_lost: Callable[[LapFailed], None] = lambda _error: None
         self.on_failed: Callable[[str], None] = lambda _why: None
+        self.on_loaded: Callable[[], Awaitable[None]] = _nothing
         self._ports = ports
         self._tasks = Tasks()
         self._start: asyncio.Task[None] | None = None
@@ -151,7 +152,9 @@ class Dealing:
         planned = self._plan(record, wish)
         self.language = await self._ports.open_language(record)
         self.planned, self._own_ready, self._own_progress = planned, False, 0.0
-        self.chain = Chain(self._ports.compute, record.hidden, self._hops(planned), self._ports.clock)
+        self.chain = Chain(
+            self._ports.compute, record.hidden, self._hops(planned), self._ports.clock, hybrid=record.hybrid
+        )
         self._neighbours()
         for hop in self.chain.hops:
             self._ports.crowd.send(hop.id, hop.load)
@@ -165,7 +168,8 @@ class Dealing:
         crowd = self._ports.crowd
         members = self._trusted(deal_order(crowd.members, crowd.me))
         measured = tuple(self._ms_per_layer.items())
-        planned = plan(record, members, Wish(wish.context, self._ports.settings().split, measured))
+        settings = self._ports.settings()
+        planned = plan(record, members, Wish(wish.context, settings.split, measured, settings.kv))
         if not planned.deal.fits:
             raise RoomError(dealt.too_small(planned), "Lend more memory, or bring another device.")
         return planned
@@ -213,10 +217,11 @@ class Dealing:
         request = dealt.own_request(planned)
         if request == self._loaded:
             await self._ports.compute.reset()
-            return
-        self._loaded = None
-        await self._ports.compute.load(request, self._own_share)
-        self._loaded = request
+        else:
+            self._loaded = None
+            await self._ports.compute.load(request, self._own_share)
+            self._loaded = request
+        await self.on_loaded()
 
     def _own_share(self, share: float) -> None:
         self._own_progress = share
@@ -247,8 +252,12 @@ class Dealing:
             return
         match message:
             case m.Ready():
-                hop.ready, hop.progress = True, 1.0
+                hop.ready, hop.progress, hop.keeps = True, 1.0, message.ckpt
+                hop.slots, hop.lost = set(message.slots), set()
                 self._check()
+            case m.CheckpointsLoaded():
+                hop.lost |= set(message.lost)
+                hop.slots -= hop.lost
             case m.LoadShare():
                 hop.progress = min(max(message.pct / 100, 0.0), 1.0)
             case m.Telemetry():
@@ -390,3 +399,6 @@ class Dealing:
         await self._tasks.close()
         with contextlib.suppress(PooledError):
             await self._ports.compute.unload()
+
+
+async def _nothing() -> None: ...

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from app.core.units import GIB
-from app.engine.types import Part
+from app.engine.types import KvFormat, Part
 from app.room import messages as m
 from app.room.events import Member
-from app.room.memory import KV_FORMAT
+from app.room.memory import kv_format
 from app.room.picker import Plan
 from app.room.planner import LeftOut
 from app.room.pledges import pledge_gb, spare_gb
@@ -17,11 +17,12 @@ from app.room.shortage import shortage
 
 
 def own_request(planned: Plan) -> LoadRequest:
-    """The model host's own share: its layers with the embedding and the head."""
-    lo, hi = planned.deal.ranges[0]
+    """The model host's own share: its layers with the embedding, the head and the draft block, if there is one."""
+    record, (lo, hi) = planned.record, planned.deal.ranges[0]
     pledge = int(pledge_gb(planned.members[0].meta) * GIB)
-    part = Part(lo, hi, embed=True, head=True)
-    return LoadRequest(planned.record.key, part, planned.context.positions, KV_FORMAT, pledge)
+    part = Part(lo, hi, embed=True, head=True, draft=record.draft_bytes > 0)
+    kv = kv_format(record, planned.kv) or KvFormat.F16
+    return LoadRequest(record.key, part, planned.context.positions, kv, pledge)
 
 
 def loads(planned: Plan) -> list[tuple[Member, m.Load]]:

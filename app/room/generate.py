@@ -1,18 +1,26 @@
-"""One answer: reads the prompt, then word after word until it ends (spec: rooms §14.2, §14.3)."""
+"""One answer: reads the prompt, then word after word until it ends (spec: rooms §14.2-14.4).
+
+Drafts change how many words a step gives, never which: every word is chosen from the model's own scores at its
+absolute position, the same way as without drafts.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 
 from app.core.clock import Clock
 from app.engine.types import Candidates, ColumnClass, Floats, Sampling
 from app.room.chain import NOT_A_NUMBER, Chain
+from app.room.checkpoints import Mark
+from app.room.drafter import Drafter, Source
+from app.room.held import Held
 from app.room.laps import LapFailed
-from app.room.segments import Fed, feed_plan, rounds
+from app.room.segments import Fed, Segment, feed_plan, rounds
 
 ROUNDS_IN_FLIGHT = 6
 
@@ -31,80 +39,145 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class Request:
-    """``ids`` is the prompt, answer so far included; ``most`` new tokens at most."""
+    """``ids`` is the prompt, answer so far included; ``most`` new tokens at most.
+
+    ``marks`` are places in the prompt whose state is to be kept.
+    """
 
     ids: tuple[int, ...]
     most: int
     sampling: Sampling
     context: int
     stop_ids: frozenset[int]
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass
 class Generation:
-    """One attempt. ``cached`` is what all caches hold, ``record`` which class positions had when computed."""
+    """One attempt. ``held`` is what all caches hold, ``record`` which class positions had when computed.
+
+    ``keep`` is called where the reading passes a mark, with nothing under way.
+    """
 
     chain: Chain
     request: Request
-    cached: Fed
+    held: Held
     record: Fed
     start: int
     choose: Choose
-    emit: Callable[[int], None]
+    emit: Callable[[int, Source], None]
     clock: Clock
+    drafter: Drafter
+    keep: Callable[[Held, Mark], Awaitable[None]]
     stopping: bool = False
     answer: list[int] = field(default_factory=list[int])
     prompt_seconds: float = 0.0
 
     async def run(self) -> Ending:
-        """Raises LapFailed; ``cached`` is exact in any case but that one."""
+        """Raises LapFailed; ``held`` is exact in any case but that one."""
         began = self.clock.now()
         if self.start == 0:
             await self.chain.reset()
-        self.cached = self.cached.cut(self.start)
+        self.held = self.held.cut(self.start)
         await self._read_prompt()
         if self.stopping:
             return Ending.STOPPED
-        candidates = await self._step(self.request.ids[-1])
+        last = self.request.ids[-1]
+        step = await self.chain.step([last], self.held.end)
+        await self._grow([last], step.states, 1)
+        token = self._chosen(step.candidates[0])
         self.prompt_seconds = self.clock.now() - began
-        return await self._write(candidates)
+        ending = self._say(token, Source.SAMPLED)
+        while ending is None:
+            token, ending = await self._advance(token)
+        return ending
+
+    # -- the prompt -------------------------------------------------------------------------------------
 
     async def _read_prompt(self) -> None:
         """All but the last id, a few rounds in flight; a stop lets those in flight come home."""
-        flying: deque[asyncio.Future[Floats]] = deque()
-        ids = self.request.ids
-        for segment in feed_plan(self.record, ids, self.start)[:-1]:
-            for part in rounds([segment], self.chain.width(segment.kind)):
-                if self.stopping:
-                    break
-                if len(flying) == ROUNDS_IN_FLIGHT:
-                    await flying.popleft()
-                flying.append(await self.chain.send(ids[part.start : part.end], part.start, part.kind))
-                self.cached = self.cached.grown(ids[part.start : part.end], part.kind)
-        while flying:
-            await flying.popleft()
+        flying: deque[tuple[Segment, asyncio.Future[Floats]]] = deque()
+        marks = {mark.position: mark for mark in self.request.marks}
+        for part in self._parts(marks):
+            if self.stopping:
+                break
+            if len(flying) == ROUNDS_IN_FLIGHT:
+                await self._land(flying)
+            ids = self.request.ids[part.start : part.end]
+            flying.append((part, await self.chain.send(ids, part.start, part.kind)))
+            self.held = self.held.grown(ids, part.kind, None)
+            if part.end in marks:
+                await self._land(flying, all_of=True)
+                await self.keep(self.held, marks[part.end])
+        await self._land(flying, all_of=True)
 
-    async def _step(self, token: int) -> Candidates:
-        candidates = await self.chain.step(token, len(self.cached.ids))
-        self.cached = self.cached.grown([token], ColumnClass.STEP)
+    def _parts(self, marks: dict[int, Mark]) -> list[Segment]:
+        """The rounds of the prompt; none goes across a mark."""
+        ends = sorted(marks)
+        found: list[Segment] = []
+        for segment in feed_plan(self.record, self.request.ids, self.start)[:-1]:
+            borders = [segment.start, *(end for end in ends if segment.start < end < segment.end), segment.end]
+            pieces = [Segment(a, b, segment.kind) for a, b in pairwise(borders)]
+            found += rounds(pieces, self.chain.width(segment.kind))
+        return found
+
+    async def _land(self, flying: deque[tuple[Segment, asyncio.Future[Floats]]], *, all_of: bool = False) -> None:
+        """Waits for the oldest round, or for all, and shows the draft block what came home."""
+        while flying:
+            part, lap = flying.popleft()
+            states = await lap
+            await self.drafter.learn(self.request.ids[part.start : part.end], states, part.start, part.kind)
+            if part.end == self.held.end:
+                self.held = self.held.known(states[-1:])
+            if not all_of:
+                return
+
+    # -- the answer -------------------------------------------------------------------------------------
+
+    async def _advance(self, token: int) -> tuple[int, Ending | None]:
+        """Runs ``token``, which is shown and not yet in the caches, with guesses after it; the next one like it."""
+        began, position = self.clock.now(), self.held.end
+        drafts = await self.drafter.propose(token, position, self._worth_drafting(position))
+        columns = [token, *drafts.tokens]
+        step = await self.chain.step(columns, position)
+        right, accepted, ending = 0, 0, None
+        for candidates in step.candidates:
+            right += 1
+            token = self._chosen(candidates, position + right)
+            agreed = right < len(columns) and token == columns[right]
+            accepted += agreed
+            ending = self._say(token, drafts.source if agreed else Source.SAMPLED)
+            if ending is not None or not agreed:
+                break
+        await self._grow(columns, step.states, right)
+        self.drafter.ended(drafts, accepted, self.clock.now() - began)
+        return token, ending
+
+    def _worth_drafting(self, position: int) -> int:
+        """Guesses whose words could still be said."""
+        left = min(self.request.most - len(self.answer), self.request.context - 1 - position)
+        return max(0, left - 1)
+
+    async def _grow(self, columns: list[int], states: Floats | None, right: int) -> None:
+        """The first ``right`` of a step's columns stay."""
+        position, kept = self.held.end, None if states is None else states[:right]
+        self.held = self.held.grown(columns[:right], ColumnClass.STEP, kept, floor=self.chain.floor(position))
+        self.chain.verified(len(columns), right)
+        await self.drafter.learn(columns[:right], kept, position, ColumnClass.STEP)
+
+    def _chosen(self, candidates: Candidates, position: int | None = None) -> int:
         if candidates.non_finite:
             raise LapFailed("The model's scores are no numbers.", NOT_A_NUMBER, repairable=False)
-        return candidates
+        return self.choose(candidates, self.request.sampling, self.held.end if position is None else position)
 
-    async def _write(self, candidates: Candidates) -> Ending:
-        while True:
-            position = len(self.cached.ids)
-            token = self.choose(candidates, self.request.sampling, position)
-            if token in self.request.stop_ids:
-                return Ending.FINISHED
-            self.answer.append(token)
-            self.emit(token)
-            ending = self._limit(position)
-            if ending is not None:
-                return ending
-            candidates = await self._step(token)
-
-    def _limit(self, position: int) -> Ending | None:
+    def _say(self, token: int, source: Source) -> Ending | None:
+        """Shows a token, unless it is the end; why the answer ends with it, if it does."""
+        position = len(self.request.ids) + len(self.answer)
+        if token in self.request.stop_ids:
+            return Ending.FINISHED
+        self.answer.append(token)
+        self.drafter.said(token)
+        self.emit(token, source)
         if self.stopping:
             return Ending.STOPPED
         if position >= self.request.context - 1:

@@ -32,8 +32,11 @@ def kv_word(record: ModelRecord, asked: str | None) -> str:
     return "q8" if asked == "q8" and record.hybrid else "f16"
 
 
-KV_FORMAT = KvFormat.F16
-"""How this program's engine keeps keys and values."""
+def kv_format(record: ModelRecord, word: str) -> KvFormat | None:
+    """The engine's format of a room's word; None for one this model has no kernels for. "f32" is for tests."""
+    if record.hybrid:
+        return {"f16": KvFormat.F16, "q8": KvFormat.INT8}.get(word)
+    return {"f16": KvFormat.F16, "f32": KvFormat.F32}.get(word)
 
 
 def kv_layer_position(record: ModelRecord, kv: str, *, published: bool = False) -> float:

@@ -31,6 +31,7 @@ Stamp = Annotated[float, msgspec.Meta(ge=0, le=2**53)]
 Layer = Annotated[int, msgspec.Meta(ge=0, le=4_096)]
 ByName = Annotated[dict[Name, Name], msgspec.Meta(max_length=256)]
 NumberByName = Annotated[dict[Name, float], msgspec.Meta(max_length=256)]
+Slots = Annotated[tuple[Annotated[int, msgspec.Meta(ge=1, le=0xFFFF)], ...], msgspec.Meta(max_length=256)]
 RawMeta = Annotated[dict[str, Any], msgspec.Meta(max_length=64)]
 
 
@@ -168,7 +169,17 @@ class HostProgress(Message, frozen=True, tag="ai-hostprog"):
 
 
 class Ready(Message, frozen=True, tag="ai-ready"):
+    """``ckpt``: this device saves, loads and drops its state; ``slots`` it has read back from its disk."""
+
     ckpt: bool = False
+    slots: Slots = ()
+
+
+class CheckpointsLoaded(Message, frozen=True, tag="ai-ckpt-loaded"):
+    """The slots a device holds; ours also says which it was to hold and could not."""
+
+    slots: Slots = ()
+    lost: Slots = ()
 
 
 class DeviceError(Message, frozen=True, tag="ai-error"):

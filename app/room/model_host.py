@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from app.core.errors import PooledError
 from app.room import messages as m
+from app.room.copies import Copies
 from app.room.crowd import Crowd, tell_one
 from app.room.dealing import Dealing, DealingPorts, Stage, StartWish
 from app.room.events import Member
 from app.room.frame import Frame
 from app.room.generate import Choose
 from app.room.liveness import Role
+from app.room.saves import Saves
 from app.room.settings import RoomSettings, Visibility
 from app.room.talk import Talk
 
@@ -19,13 +21,18 @@ from app.room.talk import Talk
 class ModelHost:
     """Runs the room's model. Everything it says goes through its crowd."""
 
-    def __init__(self, ports: DealingPorts, choose: Choose) -> None:
+    def __init__(self, ports: DealingPorts, choose: Choose, copies: Copies) -> None:
         self.dealing = Dealing(ports)
-        self.talk = Talk(ports.crowd, self.dealing, choose, ports.clock, ports.settings)
+        self._saves = Saves(ports.compute, copies)
+        self.talk = Talk(ports.crowd, self.dealing, self._saves, choose, ports.clock, ports.settings)
+        self.dealing.on_loaded = self._loaded
         self._crowd: Crowd = ports.crowd
         self._settings: Callable[[], RoomSettings] = ports.settings
         self._silent: frozenset[str] = frozenset()
         self._held_for: frozenset[str] = frozenset()
+
+    async def _loaded(self) -> None:
+        await self._saves.reload(self._settings().checkpoints)
 
     @property
     def stage(self) -> Stage:

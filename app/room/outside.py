@@ -10,6 +10,7 @@ from app.core.clock import Clock, SystemClock
 from app.models.table import ModelRecord, ModelTable
 from app.prompt.language import Language
 from app.room.admission import Waiting
+from app.room.copies import Copies, NoCopies
 from app.room.gate import Credentials, Gate
 from app.room.generate import Choose
 from app.room.invite import Invite
@@ -84,6 +85,10 @@ def app_link(invite: Invite) -> str:
     return invite.app_link()
 
 
+def _no_copies(_code: str) -> Copies:
+    return NoCopies()
+
+
 @dataclass(frozen=True)
 class RoomPorts:
     """``new_transport`` is given the room server an invite names, "" for the usual ones.
@@ -101,6 +106,8 @@ class RoomPorts:
     on_disk: Callable[[], Collection[str]] = tuple
     passes: Passes = field(default_factory=PassesInMemory)
     link_of: Callable[[Invite], str] = app_link
+    copies: Callable[[str], Copies] = _no_copies
+    """Where a room, named by its code, keeps copies of computed states on this device's disk."""
 
 
 def room_transport(transport: Transport) -> RoomTransport:

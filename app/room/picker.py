@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.core.units import GIB
 from app.models.table import ModelRecord, ModelTable
@@ -47,6 +47,7 @@ class Wish:
     context: int = 0
     split: SplitMode = SplitMode.SPEED
     ms_per_layer: tuple[tuple[str, float], ...] = ()
+    kv: str = "f16"
 
 
 def deal_order(members: Sequence[Member], model_host: str = "") -> tuple[Member, ...]:
@@ -60,7 +61,7 @@ def deal_order(members: Sequence[Member], model_host: str = "") -> tuple[Member,
 
 def plan(record: ModelRecord, members: Sequence[Member], wish: Wish) -> Plan:
     """``members`` in deal order, at least one. The first context that fits wins."""
-    kv = kv_word(record, None)
+    kv = kv_word(record, wish.kv)
     metas = [member.meta for member in members]
     wanted = within_binding(record, wanted_context(record, wish.context), kv, smallest_binding(metas))
     offers = _offers(members, wish)
@@ -108,7 +109,7 @@ def model_rows(
 
 def _row(record: ModelRecord, members: Sequence[Member], wish: Wish, screen: Screen) -> ModelRow:
     asked = screen.context if record.key == screen.chosen else 0
-    planned = plan(record, members, Wish(asked, wish.split, wish.ms_per_layer))
+    planned = plan(record, members, replace(wish, context=asked))
     lack = _Lack.of(planned)
     return ModelRow(
         key=record.key,

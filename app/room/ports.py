@@ -9,10 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.engine.types import Candidates, ColumnClass, Floats, KvFormat, Part
 from app.room.frame import Frame
 
 Message = Mapping[str, object]
+Bytes = NDArray[np.uint8]
 
 
 class Link(Protocol):
@@ -63,11 +67,20 @@ Progress = Callable[[float], None]
 """Told the loaded share, 0..1, on the event loop."""
 
 
+@dataclass(frozen=True)
+class State:
+    """A part's share of a conversation below position ``end``, as the bytes its engine gave."""
+
+    end: int
+    data: Bytes
+
+
 class Compute(Protocol):
     """This device's engine, one call at a time, off the event loop. Errors are PooledError.
 
     Hidden states are float32 arrays [columns, hidden size]. Positions are absolute; writing position p
-    forgets everything after it, so rolling back is only a matter of the next position.
+    forgets everything after it, so rolling back is only a matter of the next position. A model with
+    recurrent layers goes back over the columns of its last STEP call only.
     """
 
     async def load(self, request: LoadRequest, progress: Progress) -> None:
@@ -94,4 +107,46 @@ class Compute(Protocol):
 
     async def reset(self) -> None:
         """Forgets all state; the next position is 0."""
+        ...
+
+    @property
+    def drafts(self) -> bool:
+        """Whether what is loaded has a draft block."""
+        ...
+
+    async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
+        """Shows the draft block known columns; ``before`` [n, hidden] are the trunk's states before each."""
+        ...
+
+    async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
+        """``count`` guesses of what follows ``token``; ``before`` [hidden] is the trunk's state before it."""
+        ...
+
+    @property
+    def signature(self) -> str:
+        """Names what made the state: model, layers, formats, order of sums. "" with nothing loaded."""
+        ...
+
+    async def save(self, name: str, end: int) -> None:
+        """Keeps a copy of the state below ``end``, taking back columns of the last step; OutOfMemory, StateError."""
+        ...
+
+    async def restore(self, name: str) -> int:
+        """Brings a kept copy back and returns the position that comes next; StateError without one."""
+        ...
+
+    async def drop(self, name: str) -> None:
+        """Forgets a kept copy, if there is one."""
+        ...
+
+    async def saved(self) -> list[str]:
+        """Names of the kept copies."""
+        ...
+
+    async def export(self) -> State:
+        """The state as it stands, as bytes."""
+        ...
+
+    async def adopt(self, name: str, state: State) -> None:
+        """Keeps an exported state under a name; the live state is lost. StateError unless it fits."""
         ...

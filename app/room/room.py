@@ -92,7 +92,7 @@ class Room:
 
     def _rows(self, state: RoomState) -> tuple[ev.ModelRow, ...]:
         screen = Screen(state.me, self._ports.on_disk(), state.chosen, state.context)
-        wish = Wish(split=state.settings.split)
+        wish = Wish(split=state.settings.split, kv=state.settings.kv)
         return model_rows(self._ports.table, self._members, state.creator, wish, screen)
 
     def handle(self, intent: Intent) -> None:

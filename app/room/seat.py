@@ -15,6 +15,7 @@ from app.room import intents as it
 from app.room import messages as m
 from app.room.admission import Waiting
 from app.room.codes import creator_id, random_code
+from app.room.copies import Copies, NoCopies
 from app.room.creator import NO_MODEL_HOST, Creator, CreatorPorts
 from app.room.dealing import DealingPorts, StartWish
 from app.room.gate import Credentials, Gate
@@ -53,6 +54,10 @@ class SeatPorts:
     emit: Callable[[ev.Event], None]
     settings: RoomSettings
 
+    def copies(self, code: str) -> Copies:
+        """Nothing is written where the person does not want it."""
+        return self.outside.copies(code) if self.settings.checkpoints_on_disk else NoCopies()
+
     def label(self, key: str) -> str:
         record = self.outside.table.find(key)
         return record.label if record else key
@@ -86,6 +91,7 @@ class CreatorSeat:
         self._transport: RoomTransport = ports.outside.new_transport("")
         self._creator: Creator | None = None
         self._model_host: ModelHost | None = None
+        self._copies: Copies = NoCopies()
 
     async def enter(self) -> None:
         code, gate = random_code(), Gate(ask=self._ports.settings.ask_first)
@@ -121,7 +127,8 @@ class CreatorSeat:
             open_language=outside.open_language,
             settings=lambda: creator.settings,
         )
-        self._model_host = creator.model_host = ModelHost(dealing, outside.choose)
+        self._copies = self._ports.copies(code)
+        self._model_host = creator.model_host = ModelHost(dealing, outside.choose, self._copies)
 
     def _waiting(self, waiting: Waiting) -> None:
         meta = read_meta(waiting.meta)
@@ -191,6 +198,7 @@ class CreatorSeat:
             self._creator.close_room()
         if self._model_host is not None:
             await self._model_host.close()
+            await self._copies.drop_all()
         await self._transport.close()
 
 
@@ -291,6 +299,7 @@ class MemberSeat:
                 dial=self._dial,
                 tell=session.tell,
                 host_link=lambda: session.creator_link,
+                copies=self._ports.copies(self._code),
             ),
             pledge_bytes=lambda: int(pledge_gb(self._meta) * GIB),
         )
@@ -310,6 +319,7 @@ class MemberSeat:
         self._lost_at = None
         if self._session is not None and self._session.worker is not None:
             self._session.worker.stop_load()
+            self._tasks.start(self._ports.copies(self._code).drop_all(), "forget the room")
 
     def tick(self) -> None:
         if self._session is not None:

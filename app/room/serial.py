@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 
 from app.engine.types import Candidates, ColumnClass, Floats
-from app.room.ports import Compute, LoadRequest, Progress
+from app.room.ports import Compute, LoadRequest, Progress, State
 
 
 class SerialCompute:
@@ -47,3 +47,43 @@ class SerialCompute:
     async def reset(self) -> None:
         async with self._turn:
             await self._compute.reset()
+
+    @property
+    def drafts(self) -> bool:
+        return self._compute.drafts
+
+    @property
+    def signature(self) -> str:
+        return self._compute.signature
+
+    async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
+        async with self._turn:
+            await self._compute.learn(ids, before, position, kind)
+
+    async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
+        async with self._turn:
+            return await self._compute.draft(token, before, position, count)
+
+    async def save(self, name: str, end: int) -> None:
+        async with self._turn:
+            await self._compute.save(name, end)
+
+    async def restore(self, name: str) -> int:
+        async with self._turn:
+            return await self._compute.restore(name)
+
+    async def drop(self, name: str) -> None:
+        async with self._turn:
+            await self._compute.drop(name)
+
+    async def saved(self) -> list[str]:
+        async with self._turn:
+            return await self._compute.saved()
+
+    async def export(self) -> State:
+        async with self._turn:
+            return await self._compute.export()
+
+    async def adopt(self, name: str, state: State) -> None:
+        async with self._turn:
+            await self._compute.adopt(name, state)

@@ -26,6 +26,11 @@ class RoomSettings:
     style: Style = field(default_factory=Style)
     split: SplitMode = SplitMode.SPEED
     auto_redeal: bool = True
+    kv: str = "f16"
+    """How hybrids keep keys and values: "f16", or "q8" for about half the memory."""
+    checkpoints: int = 2
+    """How many answers' states are kept to go on from; 0 keeps none."""
+    checkpoints_on_disk: bool = True
 
 
 def may_read(visibility: Visibility, *, reader: str, owner: str, asker: str) -> bool:

@@ -5,26 +5,31 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from app.core.clock import Clock
 from app.core.errors import PooledError, RoomError
-from app.models.table import ModelRecord
 from app.prompt.chat import QUESTION_CHARS, AssistantTurn, Style, Turn, UserTurn
 from app.prompt.language import Language
-from app.prompt.utf8 import Utf8Stream
 from app.room import messages as m
+from app.room.answer_line import AnswerFigures, answer_line
+from app.room.answering import Answering
 from app.room.asks import AskQueue, Question
 from app.room.chain import Chain
-from app.room.conversation import fit_turns, reused_prefix
+from app.room.checkpoints import WORTH_SAVING, Keep, Mark
+from app.room.conversation import Fitted, fit_turns
 from app.room.crowd import Crowd, tell_one
 from app.room.dealing import Dealing, Stage
+from app.room.drafter import Acceptance, Source
 from app.room.events import Member, PromptRead
 from app.room.generate import Choose, Ending, Generation, Request
+from app.room.held import Held
 from app.room.laps import LapFailed
+from app.room.marks import Render, prompt_marks
 from app.room.meta import OURS
 from app.room.pace import Pace
 from app.room.room_map import room_map
+from app.room.saves import Saves
 from app.room.segments import Fed
 from app.room.settings import RoomSettings, may_read
 from app.room.tasks import Tasks
@@ -42,25 +47,6 @@ REFUSALS = {
 }
 
 
-@dataclass
-class _Answering:
-    """The answer being written: its question, what was shown, and the attempt that runs."""
-
-    question: Question
-    style: Style
-    seed: int
-    continued: bool = False
-    earlier: tuple[int, ...] = ()
-    ids: list[int] = field(default_factory=list[int])
-    text: str = ""
-    stream: Utf8Stream = field(default_factory=Utf8Stream)
-    stopping: bool = False
-    generation: Generation | None = None
-    reused: int = 0
-    dropped: int = 0
-    prompt_seconds: float = 0.0
-
-
 class Talk:
     """Takes questions, runs one answer at a time, and keeps the conversation through losses."""
 
@@ -68,20 +54,23 @@ class Talk:
         self,
         crowd: Crowd,
         dealing: Dealing,
+        saves: Saves,
         choose: Choose,
         clock: Clock,
         settings: Callable[[], RoomSettings],
     ) -> None:
         self._crowd = crowd
         self._dealing = dealing
+        self._saves = saves
         self._choose = choose
         self._clock = clock
         self._settings = settings
         self._tasks = Tasks()
         self._turns: tuple[Turn, ...] = ()
         self._queue = AskQueue()
-        self._now: _Answering | None = None
-        self._cached = Fed()
+        self._now: Answering | None = None
+        self.drafts = Acceptance()
+        self._held = Held()
         self._record = Fed()
         self._history: list[m.HistoryItem] = []
         self._last: Question | None = None
@@ -101,7 +90,7 @@ class Talk:
     @property
     def cached(self) -> Fed:
         """What the caches of all devices hold, with the class each stretch was computed in."""
-        return self._cached
+        return self._held.fed
 
     # -- what people do ---------------------------------------------------------------------------------
 
@@ -195,7 +184,7 @@ class Talk:
     def _begin(self, question: Question, *, continued: bool = False) -> None:
         last = self._turns[-1] if self._turns else None
         earlier = last.ids if continued and isinstance(last, AssistantTurn) else ()
-        self._now = _Answering(question, self._settings().style, secrets.randbits(32), continued, earlier)
+        self._now = Answering(question, self._settings().style, secrets.randbits(32), continued, earlier)
         self._last = question
         self._pace = Pace()
         if not continued:
@@ -222,9 +211,10 @@ class Talk:
             if told is not None:
                 self._crowd.send(member.id, told)
 
-    async def _answer(self, now: _Answering) -> None:
+    async def _answer(self, now: Answering) -> None:
         try:
             ending = await self._until_done(now)
+            await self._save()
             self._ended(now, ending)
         except PooledError as error:
             self._failed(now, error)
@@ -232,7 +222,12 @@ class Talk:
             self._now = None
         self._next()
 
-    async def _until_done(self, now: _Answering) -> Ending:
+    async def _save(self) -> None:
+        """Before the answer counts as over: what is asked next must find the devices free."""
+        if self._dealing.chain is not None:
+            await self._saves.keep(self._dealing.chain, self._held, Keep.ANSWER)
+
+    async def _until_done(self, now: Answering) -> Ending:
         """Tries again after a loss, from the last word shown; nothing is shown twice."""
         tries = 0
         while True:
@@ -248,88 +243,107 @@ class Talk:
                 if not error.repairable or tries >= MOST_TRIES:
                     raise
 
-    async def _attempt(self, now: _Answering) -> Ending:
-        chain, language, record, context = self._running()
-        fitted = fit_turns(self._turns_so_far(now), self._renderer(language, now.style), context)
+    async def _attempt(self, now: Answering) -> Ending:
+        chain, language, context = self._running()
+        render = self._renderer(language, now.style)
+        fitted = fit_turns(self._turns_so_far(now), render, context)
         now.dropped = fitted.dropped
         most = now.style.most_tokens - len(now.ids)
         if most <= 0:
             return Ending.CAPPED
-        generation = now.generation = Generation(
+        held, start = await self._saves.resume(chain, self._held, fitted.ids)
+        request = Request(
+            ids=fitted.ids,
+            most=most,
+            sampling=replace(now.style.sampling, seed=now.seed),
+            context=context,
+            stop_ids=language.tokenizer.stop_ids,
+            marks=self._marks(chain, render, fitted, start),
+        )
+        return await self._run(now, self._generation(now, chain, language, request, held, start))
+
+    def _marks(self, chain: Chain, render: Render, fitted: Fitted, start: int) -> tuple[Mark, ...]:
+        if not chain.hybrid or len(fitted.ids) - start <= WORTH_SAVING:
+            return ()
+        return self._saves.marks(chain, prompt_marks(render, fitted.turns, fitted.ids), fitted.ids, start)
+
+    def _generation(
+        self, now: Answering, chain: Chain, language: Language, request: Request, held: Held, start: int
+    ) -> Generation:
+        return Generation(
             chain=chain,
-            request=Request(
-                ids=fitted.ids,
-                most=most,
-                sampling=replace(now.style.sampling, seed=now.seed),
-                context=context,
-                stop_ids=language.tokenizer.stop_ids,
-            ),
-            cached=self._cached,
+            request=request,
+            held=held,
             record=self._record,
-            start=self._reusable(fitted.ids, hybrid=record.hybrid),
+            start=start,
             choose=self._choose,
-            emit=lambda token: self._emit(now, language, token),
+            emit=lambda token, source: self._emit(now, language, token, source),
             clock=self._clock,
+            drafter=chain.drafter(request.ids, start, held.before(start)),
+            keep=lambda held, mark: self._saves.keep(chain, held, mark.keep),
             stopping=now.stopping,
         )
-        return await self._run(now, generation)
 
-    async def _run(self, now: _Answering, generation: Generation) -> Ending:
+    async def _run(self, now: Answering, generation: Generation) -> Ending:
         """The caches are exact after a success; after a failure only the classes are remembered."""
+        now.generation = generation
         try:
             ending = await generation.run()
         except PooledError:
-            self._cached = Fed()
-            self._record = _longer(self._record, generation.cached)
+            self._held = Held()
+            self._record = _longer(self._record, generation.held.fed)
+            await self._distrust(generation.chain)
             raise
-        self._cached = self._record = generation.cached
+        finally:
+            self.drafts = now.drafts = now.acceptance
+            now.generation = None
+        self._held, self._record = generation.held, generation.held.fed
         now.reused = max(now.reused, generation.start)
         now.prompt_seconds += generation.prompt_seconds
         read = len(generation.request.ids) - generation.start
         self._crowd.happened(PromptRead(generation.start, read, generation.prompt_seconds))
         return ending
 
-    def _running(self) -> tuple[Chain, Language, ModelRecord, int]:
+    async def _distrust(self, chain: Chain) -> None:
+        """Saved states stay good when a device is gone; after any other failure nobody can know."""
+        if chain.whole and self._dealing.chain is chain:
+            await self._saves.clear(chain)
+
+    def _running(self) -> tuple[Chain, Language, int]:
         dealing = self._dealing
         if dealing.chain is None or dealing.language is None or dealing.planned is None:
             raise LapFailed("No model runs in this room.", repairable=False)
         planned = dealing.planned
-        return dealing.chain, dealing.language, planned.record, planned.context.positions
+        return dealing.chain, dealing.language, planned.context.positions
 
-    def _turns_so_far(self, now: _Answering) -> tuple[Turn, ...]:
+    def _turns_so_far(self, now: Answering) -> tuple[Turn, ...]:
         """With what was already shown of this answer as an open turn."""
         ids = (*now.earlier, *now.ids)
         before = self._turns[:-1] if now.continued else self._turns
         return (*before, AssistantTurn(ids, open=True)) if ids else before
 
-    def _renderer(self, language: Language, style: Style) -> Callable[..., list[int]]:
+    def _renderer(self, language: Language, style: Style) -> Render:
         return lambda turns: language.chat.render(turns, style.system, thinking=style.thinking)
 
-    def _reusable(self, ids: tuple[int, ...], *, hybrid: bool) -> int:
-        """A recurrent state cannot be rewound, rows of keys and values can."""
-        if hybrid:
-            return reused_prefix(self._cached.ids, ids)
-        return min(self._cached.common(ids), len(ids) - 1)
-
-    def _emit(self, now: _Answering, language: Language, token: int) -> None:
+    def _emit(self, now: Answering, language: Language, token: int, source: Source) -> None:
         now.ids.append(token)
         self._pace.word(self._clock.now())
         text = now.stream.add(language.piece(token))
         now.text += text
         if text:
-            self._tell_exchange(m.Token(text=text))
+            self._tell_exchange(m.Token(text=text, d=int(source)))
 
-    def _ended(self, now: _Answering, ending: Ending) -> None:
+    def _ended(self, now: Answering, ending: Ending) -> None:
         self._keep(now, capped=ending is Ending.CAPPED)
         self._close_exchange(now, self._stats(now, ending), capped=ending is Ending.CAPPED)
         if self._dealing.chain is not None:
             self._dealing.learn_speed(self._dealing.chain.stats.own * 1000)
 
-    def _failed(self, now: _Answering, error: PooledError) -> None:
+    def _failed(self, now: Answering, error: PooledError) -> None:
         self._keep(now, capped=False)
         self._close_exchange(now, str(error), failed=True)
 
-    def _keep(self, now: _Answering, *, capped: bool) -> None:
+    def _keep(self, now: Answering, *, capped: bool) -> None:
         """What was written stays in the conversation; a question without any answer does not."""
         ids = (*now.earlier, *now.ids)
         before = self._turns[:-1] if now.continued else self._turns
@@ -338,14 +352,14 @@ class Talk:
         else:
             self._turns = _without_last_exchange(self._turns)
 
-    def _close_exchange(self, now: _Answering, stats: str, *, failed: bool = False, capped: bool = False) -> None:
+    def _close_exchange(self, now: Answering, stats: str, *, failed: bool = False, capped: bool = False) -> None:
         context = self._dealing.planned.context.positions if self._dealing.planned else 0
         use = m.ContextUse(used=len(self._record.ids), max=context)
         self._remember(now, stats)
         self._tell_map(live=False)
         self._tell_exchange(m.AnswerDone(stats=m.line(stats), ctx=use, failed=failed, capped=capped))
 
-    def _remember(self, now: _Answering, stats: str) -> None:
+    def _remember(self, now: Answering, stats: str) -> None:
         question = now.question
         item = m.HistoryItem(question.name, question.text, now.text, m.line(stats), question.mid)
         if now.continued and self._history:
@@ -353,13 +367,10 @@ class Talk:
             item = m.HistoryItem(last.name, last.text, last.reply + now.text, item.stats, last.mid)
         self._history = [*self._history, item][-HISTORY_KEPT:]
 
-    def _stats(self, now: _Answering, ending: Ending) -> str:
+    def _stats(self, now: Answering, ending: Ending) -> str:
         devices = 1 + len(self._dealing.chain.hops if self._dealing.chain else ())
-        parts = [f"{len(now.ids)} tok", f"{self._pace.per_second:.1f} tok/s"]
-        parts.append(f"{devices} device" + ("s" if devices > 1 else ""))
-        parts += [ending.value] if ending.value else []
-        parts += [f"{now.dropped} oldest exchanges forgotten"] if now.dropped else []
-        return " · ".join(parts)
+        pace, drafts = self._pace.per_second, now.acceptance
+        return answer_line(AnswerFigures(len(now.ids), pace, devices, now.reused, drafts, ending.value, now.dropped))
 
     def _next(self) -> None:
         if self._dealing.stage is not Stage.ONLINE or not len(self._queue):
@@ -393,7 +404,9 @@ class Talk:
 
     def _online(self) -> None:
         """Every cache starts empty after a deal or a return."""
-        self._cached = Fed()
+        self._held = Held()
+        if self._dealing.chain is not None:
+            self._saves.online(self._dealing.chain)
         planned, language = self._dealing.planned, self._dealing.language
         if planned is not None and language is not None and planned.record.key != self._model:
             self._adopt(planned.record.key, language)
@@ -410,13 +423,13 @@ class Talk:
         self._turns = tuple(turn for pair in pairs for turn in pair)
 
     def _lost(self, error: LapFailed) -> None:
-        self._cached = Fed()
+        self._held = Held()
         if not error.repairable:
             self._wake(error)
 
     def _stopped(self, why: str) -> None:
         error = LapFailed(why, repairable=False)
-        self._cached = Fed()
+        self._held = Held()
         self._queue = AskQueue()
         if self._dealing.chain is not None:
             self._dealing.chain.laps.fail_all(error)
@@ -437,10 +450,12 @@ class Talk:
         if planned is None or chain is None:
             return
         words_per_second = self._pace.recent(self._told_map_at)
-        self._crowd.tell(room_map(planned, chain, words_per_second, self._pace.words, live=live))
+        accepted = self._now.acceptance.share if self._now is not None else None
+        self._crowd.tell(room_map(planned, chain, words_per_second, self._pace.words, accepted=accepted, live=live))
 
     async def close(self) -> None:
         await self._tasks.close()
+        await self._saves.close()
 
 
 def _hidden(message: m.AnswerStart | m.Token | m.AnswerDone) -> m.Message | None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -15,12 +15,14 @@ from app.core.errors import LinkError, PooledError
 from app.engine.types import ColumnClass, Part
 from app.models.table import ModelTable
 from app.room import messages as m
+from app.room.copies import Copies, NoCopies
 from app.room.frame import Frame, FrameKind
 from app.room.halves import looks_bad, pack_halves, unpack_halves
 from app.room.laps import smoothed
-from app.room.memory import KV_FORMAT
+from app.room.memory import kv_format
 from app.room.ports import Compute, Link, LoadRequest
 from app.room.tasks import Tasks
+from app.room.worker_state import WorkerState
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ class WorkerPorts:
     dial: Dial
     tell: Callable[[m.Message], None]
     host_link: Callable[[], Link | None]
+    copies: Copies = field(default_factory=NoCopies)
 
 
 class Worker:
@@ -52,6 +55,7 @@ class Worker:
         self._ports = ports
         self._pledge_bytes = pledge_bytes
         self._tasks = Tasks()
+        self._state = WorkerState(ports.compute, ports.copies, ports.tell, self._tasks)
         self._load: m.Load | None = None
         self._loading: asyncio.Task[None] | None = None
         self._ready = False
@@ -91,9 +95,9 @@ class Worker:
             request = self._request(load)
             async with asyncio.TaskGroup() as both:
                 both.create_task(self._connect(load.next, fresh=False), name="worker link")
-                both.create_task(self._fill(request, kept), name="worker fill")
+                filling = both.create_task(self._fill(request, kept), name="worker fill")
             self._ready = True
-            self._ports.tell(m.Ready())
+            self._ports.tell(m.Ready(ckpt=True, slots=filling.result()))
         except* PooledError as errors:
             await self._give_up(_first(errors))
 
@@ -104,16 +108,17 @@ class Worker:
         lo, hi = load.range
         if not 0 <= lo < hi <= record.layers or load.ctx < 1:
             raise PooledError("The model host dealt layers this model does not have.", "Update both devices.")
-        if load.offload is not None or load.kv != "f16":
+        kv = kv_format(record, load.kv)
+        if load.offload is not None or kv is None:
             raise PooledError("This device cannot hold layers that way.", "Deal without it.")
         self._hidden = record.hidden
-        return LoadRequest(load.model, Part(lo, hi), load.ctx, KV_FORMAT, self._pledge_bytes())
+        return LoadRequest(load.model, Part(lo, hi), load.ctx, kv, self._pledge_bytes())
 
-    async def _fill(self, request: LoadRequest, kept: bool) -> None:
-        if kept:
-            await self._ports.compute.reset()
-            return
-        await self._ports.compute.load(request, self._progress)
+    async def _fill(self, request: LoadRequest, kept: bool) -> tuple[int, ...]:
+        """The slots of states that lay on the disk."""
+        if not kept:
+            await self._ports.compute.load(request, self._progress)
+        return await self._state.read_back()
 
     def _progress(self, share: float) -> None:
         self._ports.tell(m.LoadShare(pct=int(share * 100)))
@@ -197,14 +202,14 @@ class Worker:
                 self._ports.tell(m.DeviceError(message=m.line(str(error))))
 
     async def _run(self, frame: Frame) -> None:
-        if frame.control.reset:
-            await self._ports.compute.reset()
+        await self._state.obey(frame)
         kind = ColumnClass.PROMPT if frame.kind.is_batch and not frame.spec else ColumnClass.STEP
         began = self._ports.clock.now()
         states = unpack_halves(frame.payload, self._hidden)
         if states.shape[0] != max(1, frame.columns):
             raise PooledError("A frame arrived with another number of columns than it says.")
         result = await self._ports.compute.hidden(states, frame.position, kind)
+        self._state.ran(frame, len(states))
         if looks_bad(result):
             self._ports.tell(m.DeviceError(message="This device computed numbers that are none."))
         self._forward(frame, pack_halves(result, "this device"))

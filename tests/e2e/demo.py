@@ -97,8 +97,8 @@ class Second:
 
 
 @asynccontextmanager
-async def second_device(server: SignalServer, code: str, gb: float, stripes: int) -> AsyncIterator[Second]:
-    arguments = ["--signal", server.label, "--code", code, "--gb", str(gb), "--stripes", str(stripes)]
+async def second_device(server: SignalServer, code: str, gb: float, stripes: int, *more: str) -> AsyncIterator[Second]:
+    arguments = ["--signal", server.label, "--code", code, "--gb", str(gb), "--stripes", str(stripes), *more]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.e2e.device", *arguments, stdout=asyncio.subprocess.PIPE
     )
@@ -118,7 +118,7 @@ async def open_room(application: Application, gb: float) -> str:
     return state.code
 
 
-async def let_in(application: Application, second: Second) -> None:
+async def let_in(application: Application, second: Second, people: int = 2) -> None:
     state = await until(application, lambda s: bool(s.waiting), "a knock")
     request = state.waiting[0]
     await second.shown.wait()
@@ -126,19 +126,21 @@ async def let_in(application: Application, second: Second) -> None:
     if request.digits != second.digits:
         raise DemoFailed("the six digits differ")
     application.room.handle(it.Allow(request.id))
-    await until(application, lambda s: len(s.people) == 2, "the second device")
+    await until(application, lambda s: len(s.people) == people, "another device")
 
 
-async def start_model(application: Application) -> list[tuple[int, int]]:
+async def start_model(
+    application: Application, model: str = MODEL, devices: int = 2, fewest: int = FEWEST_LAYERS
+) -> list[tuple[int, int]]:
     """The layer ranges, from 1."""
-    application.room.handle(it.ChooseModel(MODEL))
+    application.room.handle(it.ChooseModel(model))
     application.room.handle(it.Start())
     state = await until(application, lambda s: s.phase is Phase.ONLINE, "the model")
     ranges = [d.layers for d in state.devices if d.layers]
     for device in state.devices:
         print(f"{device.name}: layers {device.layers[0]}-{device.layers[1]}" if device.layers else device.name)
-    if len(ranges) != 2 or min(hi - lo + 1 for lo, hi in ranges) < FEWEST_LAYERS:
-        raise DemoFailed(f"each device was to hold at least {FEWEST_LAYERS} layers: {ranges}")
+    if len(ranges) != devices or min(hi - lo + 1 for lo, hi in ranges) < fewest:
+        raise DemoFailed(f"each device was to hold at least {fewest} layers: {ranges}")
     return sorted(ranges)
 
 
@@ -214,7 +216,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gb", type=float, default=1.0, help="memory each device lends")
     parser.add_argument("--stripes", type=int, default=1, help="connections a link has")
+    parser.add_argument("--model", choices=["nano"], help="a hybrid with drafts, over two and three devices")
     options = parser.parse_args()
+    if options.model:
+        from tests.e2e import demo_hybrid
+
+        return demo_hybrid.main(options.gb, options.stripes)
     try:
         asyncio.run(demo(options.gb, options.stripes))
     except (DemoFailed, Differs) as error:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.arch import read_config
+from app.engine.arch import Mixer, read_config
 from app.engine.gguf import GgufFile
 from app.models.store import path_of
-from app.models.table import ModelFile, ModelRecord, ModelTable, record_from_header
+from app.models.table import ModelFile, ModelRecord, ModelTable, Recurrent, record_from_header
 from app.room.assembly import Application, Network, assemble
 from app.room.ice import IceConfig
 from app.room.settings import RoomSettings
@@ -22,18 +22,33 @@ from app.room.state import RoomState
 
 def table_with(path: Path, key: str = "tiny") -> ModelTable:
     """A table of one model, its file put where the program looks for it."""
+    record = record_of(path, key)
+    _put(record, path)
+    return ModelTable((record,))
+
+
+def record_of(path: Path, key: str = "tiny") -> ModelRecord:
+    """What the table would say of a small model's file."""
     file = GgufFile.open(path)
     config = read_config(file)
-    trunk = sum(t.nbytes for name, t in file.tensors.items() if name.startswith("blk."))
-    record = record_from_header(
+    blocks = [_block_of(name, t.nbytes) for name, t in file.tensors.items() if name.startswith("blk.")]
+    delta = config.delta
+    return record_from_header(
         key=key, label="Tiny", family=config.architecture, layers=config.layers, hidden=config.hidden,
         file=ModelFile(path.name, path.stat().st_size, ""), heads=config.heads.heads,
         kv_heads=config.heads.kv_heads, head_dim=config.heads.size, vocab=config.vocab,
-        trained_context=2048, trunk_bytes=trunk, embed_bytes=file.tensor("token_embd.weight").nbytes,
-        output_bytes=0,
+        trained_context=min(2048, config.context),
+        trunk_bytes=sum(size for block, size in blocks if block < config.layers),
+        draft_bytes=sum(size for block, size in blocks if block >= config.layers),
+        embed_bytes=file.tensor("token_embd.weight").nbytes,
+        output_bytes=0 if config.tied else file.tensor("output.weight").nbytes,
+        attention_interval=max(1, config.layers // max(1, config.mixers.count(Mixer.ATTENTION))),
+        recurrent=Recurrent(delta.value_heads, delta.size, delta.key_heads, delta.inner) if delta else None,
     )  # fmt: skip
-    _put(record, path)
-    return ModelTable((record,))
+
+
+def _block_of(name: str, size: int) -> tuple[int, int]:
+    return int(name.split(".")[1]), size
 
 
 def _put(record: ModelRecord, path: Path) -> None:

@@ -13,7 +13,7 @@ from app.core.clock import VirtualClock
 from app.core.errors import LinkError
 from app.engine.types import ColumnClass
 from app.room import messages as m
-from app.room.frame import Control, Frame, FrameKind
+from app.room.frame import DROP_ALL, Control, Frame, FrameKind
 from app.room.halves import pack_halves, unpack_halves
 from app.room.ports import Link
 from app.room.worker import FRAMES_WAITING, Worker, WorkerPorts
@@ -87,7 +87,7 @@ def frame(position: int, columns: int, kind: FrameKind = FrameKind.HIDDEN_BATCH,
 
 
 async def test_it_loads_exactly_what_it_is_told(bench: Bench) -> None:
-    assert await bench.load() == [m.Ready()]
+    assert await bench.load() == [m.Ready(ckpt=True)]
     (request,) = bench.compute.loads
     assert (request.part.lo, request.part.hi, request.context) == (3, 6, 64)
     assert not request.part.embed
@@ -119,9 +119,9 @@ async def test_the_same_shard_is_kept_and_its_state_forgotten(bench: Bench) -> N
     await bench.load()
     bench.worker.frame(frame(0, 4), "before")
     await bench.settle()
-    assert await bench.load() == [m.Ready()]
+    assert await bench.load() == [m.Ready(ckpt=True)]
     assert len(bench.compute.loads) == 1
-    assert bench.compute.model.rows[3] == []
+    assert len(bench.compute.model.rows[3]) == 0
 
 
 async def test_frames_go_home_with_their_form_and_their_class(bench: Bench) -> None:
@@ -212,3 +212,79 @@ async def test_a_changed_neighbour_is_dialed_and_reported(bench: Bench) -> None:
     bench.worker.next(m.Next(next="after", relink=True))
     await bench.settle()
     assert bench.told[-1] == m.Linked(next="after", ok=False)
+
+
+# -- control words of a hybrid ----------------------------------------------------------------------------
+
+HYBRID = m.Load(model="toy-hybrid", range=(3, 6), ctx=64, host="host-id", prev="before")
+
+
+async def run(bench: Bench, *frames: Frame) -> None:
+    for one in frames:
+        bench.worker.frame(one, "before")
+    await bench.settle()
+
+
+def after(columns: int) -> Any:
+    """States of the first four positions and of these many verified ones, as one device computes them."""
+    model = ToyModel()
+    one, two = frame(0, 4), frame(4, 5)
+    model.run(unpack_halves(one.payload, HIDDEN), 0, ColumnClass.PROMPT, range(3, 6))
+    model.run(unpack_halves(two.payload, HIDDEN)[:columns], 4, ColumnClass.STEP, range(3, 6))
+    return model
+
+
+async def test_a_published_host_rolls_back_saves_and_goes_on_in_one_frame(bench: Bench) -> None:
+    """Rollback comes first: what is saved has none of the rejected columns."""
+    await bench.load(HYBRID)
+    await run(bench, frame(0, 4), frame(4, 5, spec=True))
+    await run(bench, frame(7, 2, spec=True, control=Control(rollback=2, save=9)))
+    assert bench.compute.kept["9"].end == 7
+    reference = after(3)
+    kept = bench.compute.kept["9"].data.view(np.float32).reshape(3, 7, HIDDEN)
+    assert np.array_equal(kept[0], reference.rows[3].data)
+    expected = reference.run(unpack_halves(frame(7, 2).payload, HIDDEN), 7, ColumnClass.STEP, range(3, 6))
+    assert np.array_equal(unpack_halves(bench.home.frames[-1].payload, HIDDEN), rounded(expected))
+
+
+async def test_a_rollback_alone_is_only_a_position(bench: Bench) -> None:
+    await bench.load(HYBRID)
+    await run(bench, frame(0, 4), frame(4, 5, spec=True), frame(5, 1, FrameKind.HIDDEN, control=Control(rollback=0)))
+    assert [got.position for got in bench.home.frames] == [0, 4, 5]
+    assert not [told for told in bench.told if isinstance(told, m.DeviceError)]
+
+
+async def test_save_drop_reset_and_load_come_in_this_order(bench: Bench) -> None:
+    await bench.load(HYBRID)
+    await run(bench, frame(0, 4), frame(4, 2, spec=True, control=Control(save=1)))
+    await run(bench, frame(0, 3, control=Control(save=2, drop=(1,), reset=True)))
+    assert {name: state.end for name, state in bench.compute.kept.items()} == {"2": 6}
+    await run(bench, frame(6, 1, FrameKind.HIDDEN, control=Control(save=3, load=2)))
+    assert {name: state.end for name, state in bench.compute.kept.items()} == {"2": 6, "3": 3}
+    reference = ToyModel()
+    reference.run(unpack_halves(frame(0, 4).payload, HIDDEN), 0, ColumnClass.PROMPT, range(3, 6))
+    reference.run(unpack_halves(frame(4, 2).payload, HIDDEN), 4, ColumnClass.STEP, range(3, 6))
+    expected = reference.run(unpack_halves(frame(6, 1).payload, HIDDEN), 6, ColumnClass.STEP, range(3, 6))
+    assert np.array_equal(unpack_halves(bench.home.frames[-1].payload, HIDDEN), rounded(expected))
+    await run(bench, frame(7, 1, FrameKind.HIDDEN, control=Control(drop=(DROP_ALL,))))
+    assert bench.compute.kept == {}
+
+
+async def test_a_state_that_ends_elsewhere_is_not_gone_on_from(bench: Bench) -> None:
+    await bench.load(HYBRID)
+    await run(bench, frame(0, 4), frame(4, 1, FrameKind.HIDDEN, control=Control(save=1)))
+    bench.told.clear()
+    await run(bench, frame(9, 1, FrameKind.HIDDEN, control=Control(load=1)))
+    await run(bench, frame(4, 1, FrameKind.HIDDEN, control=Control(load=5)))
+    complaints = [told.message for told in bench.told if isinstance(told, m.DeviceError)]
+    assert [("ends at 4, not at 9" in c, "no 5" in c) for c in complaints] == [(True, False), (False, True)]
+    assert len(bench.home.frames) == 2
+
+
+async def test_a_save_without_room_is_told_and_the_frame_runs(bench: Bench) -> None:
+    await bench.load(HYBRID)
+    bench.compute.room = 1
+    await run(bench, frame(0, 4), frame(4, 1, FrameKind.HIDDEN, control=Control(save=1)))
+    await run(bench, frame(5, 1, FrameKind.HIDDEN, control=Control(save=2)))
+    assert m.CheckpointsLoaded(slots=(1,), lost=(2,)) in bench.told
+    assert len(bench.home.frames) == 3

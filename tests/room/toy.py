@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
 
-from app.core.errors import GpuError, PooledError
+from app.core.errors import GpuError, OutOfMemory, PooledError, StateError
 from app.engine.types import Candidates, ColumnClass, Floats, Part, Sampling
 from app.models.table import Contexts, ModelRecord, ModelTable
 from app.prompt.chatml import ChatMl
 from app.prompt.language import Language
+from app.room.generate import Choose
 from app.room.halves import float_to_half, half_to_float
-from app.room.ports import LoadRequest, Progress
+from app.room.ports import LoadRequest, Progress, State
 
 LAYERS, HIDDEN, VOCAB = 6, 16, 260
 IM_START, IM_END = 256, 257
@@ -44,8 +45,9 @@ RECORD = ModelRecord(
     picker=True,
 )
 OTHER = msgspec.structs.replace(RECORD, key="toy-b", label="Toy B")
+HYBRID = msgspec.structs.replace(RECORD, key="toy-hybrid", label="Toy Hybrid", kind="hybrid", draft_bytes=2**20)
 HUGE = msgspec.structs.replace(RECORD, key="toy-huge", label="Toy Huge", layer_bytes=64 * GIB, picker=False)
-TABLE = ModelTable(models=(RECORD, OTHER, HUGE))
+TABLE = ModelTable(models=(RECORD, OTHER, HYBRID, HUGE))
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,28 @@ def greedy(candidates: Candidates, sampling: Sampling, position: int) -> int:
     return candidates.best
 
 
+class Rows:
+    """What a layer has seen: at every position the sum of the columns up to it."""
+
+    def __init__(self, rows: Floats | None = None) -> None:
+        self._count = 0 if rows is None else len(rows)
+        self._data = np.zeros((4096, HIDDEN), np.float32)
+        self._data[: self._count] = 0 if rows is None else rows
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def data(self) -> Floats:
+        return self._data[: self._count]
+
+    def put(self, position: int, column: Floats) -> Floats:
+        """In its place, with nothing after it; the mean of all up to it."""
+        self._data[position] = column + (self._data[position - 1] if position else 0)
+        self._count = position + 1
+        return self._data[position] / np.float32(self._count)
+
+
 class ToyModel:
     """Weights, and the rows every layer keeps of what it has seen."""
 
@@ -84,16 +108,14 @@ class ToyModel:
         self.own = draw.normal(size=(LAYERS, HIDDEN, HIDDEN)).astype(np.float32) / 2
         self.past = draw.normal(size=(LAYERS, HIDDEN, HIDDEN)).astype(np.float32)
         self.head = draw.normal(size=(VOCAB, HIDDEN)).astype(np.float32)
-        self.rows: list[list[Floats]] = [[] for _ in range(LAYERS)]
+        self.rows = [Rows() for _ in range(LAYERS)]
 
     def layer(self, i: int, column: Floats, position: int, kind: ColumnClass) -> Floats:
         """Prompt columns come out a little different from step columns, as on a GPU."""
         rows = self.rows[i]
         if position > len(rows):
             raise PooledError(f"Position {position} after {len(rows)} rows.")
-        del rows[position:]
-        rows.append(column)
-        seen = np.mean(rows, axis=0) * (1.01 if kind is ColumnClass.PROMPT else 1.0)
+        seen = rows.put(position, column) * (1.01 if kind is ColumnClass.PROMPT else 1.0)
         return np.tanh(column @ self.own[i] + seen @ self.past[i] + 0.01 * position).astype(np.float32)
 
     def run(self, states: Floats, position: int, kind: ColumnClass, layers: range) -> Floats:
@@ -116,7 +138,9 @@ def rounded(states: Floats) -> Floats:
     return half_to_float(float_to_half(states))
 
 
-def one_device(ids: Sequence[int], most: int, cuts: Sequence[int]) -> list[int]:
+def one_device(
+    ids: Sequence[int], most: int, cuts: Sequence[int], choose: Choose = greedy, sampling: Sampling | None = None
+) -> list[int]:
     """Tokens of one device that rounds where a room's connections would be, and on the way back."""
     model = ToyModel()
     ends = [*cuts, LAYERS]
@@ -132,15 +156,23 @@ def one_device(ids: Sequence[int], most: int, cuts: Sequence[int]) -> list[int]:
         through(ids[:-1], 0, ColumnClass.PROMPT)
     states, answer = through(ids[-1:], len(ids) - 1, ColumnClass.STEP), []
     while True:
-        answer.append(model.candidates(states[-1]).best)
+        answer.append(choose(model.candidates(states[-1]), sampling or Sampling(), len(ids) + len(answer)))
         if len(answer) == most:
             return answer
         states = through(answer[-1:], len(ids) + len(answer) - 1, ColumnClass.STEP)
 
 
+Oracle = Callable[[int, int], list[int]]
+"""What a draft block would guess for the ``count`` positions from ``position`` on."""
+
+
 @dataclass
 class ToyCompute:
-    """``ports.Compute`` over the toy model; counts what it ran."""
+    """``ports.Compute`` over the toy model; counts what it ran.
+
+    A hybrid goes back over its last step only, and keeps what it was told to as long as there is room for it.
+    ``shown`` is what the draft block saw: token and state before it, by position.
+    """
 
     model: ToyModel = field(default_factory=ToyModel)
     part: Part | None = None
@@ -149,6 +181,14 @@ class ToyCompute:
     step_columns: int = 0
     fail_load: bool = False
     slow_load: asyncio.Event | None = None
+    guess: Oracle | None = None
+    hybrid: bool = False
+    room: int = 99
+    committed: int = 0
+    end: int = 0
+    shown: dict[int, tuple[int, Floats]] = field(default_factory=dict[int, tuple[int, Floats]])
+    kept: dict[str, State] = field(default_factory=dict[str, State])
+    restored: list[int] = field(default_factory=list[int])
 
     async def load(self, request: LoadRequest, progress: Progress) -> None:
         self.part = None
@@ -159,6 +199,8 @@ class ToyCompute:
             raise GpuError("The GPU is full.", "Lend less.")
         self.loads.append(request)
         self.part, self.model = request.part, ToyModel()
+        self.hybrid = TABLE.get(request.model).hybrid
+        self.kept, self.committed, self.end = {}, 0, 0
         progress(1.0)
 
     async def unload(self) -> None:
@@ -180,6 +222,10 @@ class ToyCompute:
             self.prompt_columns += states.shape[0]
         else:
             self.step_columns += states.shape[0]
+        if self.hybrid and not (position == 0 or self.committed <= position <= self.end):
+            raise StateError(f"Position {position} after {self.committed} to {self.end}.")
+        self.end = position + states.shape[0]
+        self.committed = position if kind is ColumnClass.STEP else self.end
         return self.model.run(states, position, kind, range(part.lo, part.hi))
 
     async def candidates(self, states: Floats) -> list[Candidates]:
@@ -191,4 +237,55 @@ class ToyCompute:
         return self.model.candidates(states[-1])
 
     async def reset(self) -> None:
-        self.model.rows = [[] for _ in range(LAYERS)]
+        self.model.rows = [Rows() for _ in range(LAYERS)]
+        self.committed = self.end = 0
+
+    @property
+    def drafts(self) -> bool:
+        return self.guess is not None and self._loaded().draft
+
+    async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
+        self.shown |= {position + i: (token, before[i]) for i, token in enumerate(ids)}
+
+    async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
+        assert self.guess
+        self.shown[position] = (token, before)
+        return self.guess(position + 1, count)
+
+    @property
+    def signature(self) -> str:
+        return f"toy {self.part}" if self.part else ""
+
+    async def save(self, name: str, end: int) -> None:
+        """Kept as the rows of every layer, one after another."""
+        if len(self.kept) >= self.room:
+            raise OutOfMemory("There is no room for another one.")
+        if not self.committed < end <= self.end and end != self.end:
+            raise StateError(f"Not to {end}.")
+        self.end = end
+        self.kept[name] = await self.export()
+
+    async def export(self) -> State:
+        part = self._loaded()
+        rows = [self.model.rows[i].data[: self.end] for i in range(part.lo, part.hi)]
+        return State(self.end, np.stack(rows).astype(np.float32).reshape(-1).view(np.uint8))
+
+    async def restore(self, name: str) -> int:
+        if name not in self.kept:
+            raise StateError(f"There is no {name}.")
+        state, part = self.kept[name], self._loaded()
+        rows = state.data.view(np.float32).reshape(part.layers, state.end, HIDDEN)
+        for i in range(part.layers):
+            self.model.rows[part.lo + i] = Rows(rows[i])
+        self.committed = self.end = state.end
+        self.restored.append(state.end)
+        return state.end
+
+    async def drop(self, name: str) -> None:
+        self.kept.pop(name, None)
+
+    async def saved(self) -> list[str]:
+        return list(self.kept)
+
+    async def adopt(self, name: str, state: State) -> None:
+        self.kept[name] = state

@@ -1,0 +1,189 @@
+"""The model host's checkpoints at work: on its own GPU at once, on the chain with the next frame, on disk after."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from app.core.errors import OutOfMemory, PooledError
+from app.engine.checkpoints import hash_ids
+from app.room.chain import Chain
+from app.room.checkpoints import Checkpoint, Checkpoints, Keep, Mark, live_start
+from app.room.copies import Copies
+from app.room.copy_note import pack_note, read_note
+from app.room.held import Held
+from app.room.pending import PendingControl
+from app.room.ports import Compute, State
+from app.room.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+
+class Saves:
+    """Dense models go on from any position and save nothing; the calls are the same for both kinds."""
+
+    def __init__(self, compute: Compute, copies: Copies) -> None:
+        self._compute = compute
+        self._copies = copies
+        self._known = Checkpoints(0)
+        self._tasks = Tasks()
+
+    # -- a deal -----------------------------------------------------------------------------------------
+
+    async def reload(self, answers: int) -> None:
+        """After this device's share was loaded: nothing is kept but what lies on its disk."""
+        self._known = Checkpoints(answers)
+        await self._drop_own()
+        signature = self._compute.signature
+        names = (await self._copies.names(signature))[: answers + 2] if answers else []
+        for name in reversed(names):
+            await self._read_back(signature, name)
+
+    async def _read_back(self, signature: str, name: str) -> None:
+        copy = await self._copies.read(signature, name)
+        noted = read_note(copy.note) if copy is not None else None
+        if copy is None or noted is None or not name.isdecimal():
+            return
+        held, keep = noted
+        if held.end != copy.end or hash_ids(held.fed.ids) != copy.ids_hash:
+            return
+        try:
+            await self._compute.adopt(name, State(copy.end, copy.data))
+        except PooledError as error:
+            log.warning("a saved conversation cannot be used again: %s", error)
+            return
+        await self._drop_slots(self._known.add(Checkpoint(int(name), held, keep)))
+
+    def online(self, chain: Chain) -> None:
+        """The chain is whole: what a device lacks is forgotten, and it forgets what nobody else has."""
+        complete = {kept.slot for kept in self._known.kept if _everywhere(chain, kept.slot)}
+        self._known.forget([kept.slot for kept in self._known.kept if kept.slot not in complete])
+        extra = sorted(set[int]().union(*(hop.slots for hop in chain.hops)) - complete)
+        self._known.taken([*complete, *extra])
+        chain.pending = PendingControl(unheard=chain.alone)
+        if extra and not complete:
+            chain.pending.drop_all()
+        else:
+            chain.pending.drop(extra)
+
+    # -- an answer --------------------------------------------------------------------------------------
+
+    async def resume(self, chain: Chain, held: Held, ids: Sequence[int]) -> tuple[Held, int]:
+        """What the caches hold once the longest usable beginning of ``ids`` is in them, and its length."""
+        start = live_start(held, ids, hybrid=chain.hybrid)
+        if not self._on(chain):
+            return held, start
+        await self._prune()
+        while (best := await self._best(chain, ids, start)) is not None:
+            try:
+                end = await self._compute.restore(str(best.slot))
+            except PooledError as error:
+                log.warning("a saved conversation cannot be used: %s", error)
+                end = -1
+            if end == best.held.end:
+                chain.pending.load(best.slot)
+                return best.held, end
+            await self._forget(chain, [best.slot])
+            held, start = Held(), 0
+        return held, start
+
+    async def _best(self, chain: Chain, ids: Sequence[int], start: int) -> Checkpoint | None:
+        """A state that some device has not got yet cannot be gone back to."""
+        saving = chain.pending.saving
+        lost = [k.slot for k in self._known.kept if k.slot != saving and not _everywhere(chain, k.slot)]
+        await self._forget(chain, lost)
+        return self._known.best(ids, start, but=saving)
+
+    def marks(self, chain: Chain, marks: Sequence[Mark], ids: Sequence[int], start: int) -> tuple[Mark, ...]:
+        """Which places of a prompt are worth keeping when it is read from ``start`` on."""
+        return self._known.worth(marks, ids, start) if self._on(chain) else ()
+
+    async def keep(self, chain: Chain, held: Held, keep: Keep) -> None:
+        """Saves what all caches hold; without memory for it the oldest goes, or there is none."""
+        if not self._on(chain) or not held.end or chain.pending.dropping_all:
+            return
+        if self._known.again(held.fed.ids, keep):
+            return
+        await self._forget(chain, [chain.pending.saving] if chain.pending.saving else [])
+        await self._prune()
+        slot = self._known.next_slot()
+        if await self._save(chain, slot, held):
+            await self._forget(chain, self._known.add(Checkpoint(slot, held.cut(held.end), keep)))
+            chain.pending.save(slot)
+            await self._copy(slot, held, keep)
+
+    def _on(self, chain: Chain) -> bool:
+        return chain.hybrid and self._known.answers > 0 and all(hop.keeps for hop in chain.hops)
+
+    async def _save(self, chain: Chain, slot: int, held: Held) -> bool:
+        """Twice at most: the second time without the oldest checkpoint."""
+        for _ in range(2):
+            try:
+                await self._compute.save(str(slot), held.end)
+            except OutOfMemory as error:
+                oldest = self._known.oldest()
+                log.info("no memory to keep a conversation: %s", error)
+                if oldest is None:
+                    return False
+                await self._forget(chain, [oldest.slot])
+            except PooledError as error:
+                log.warning("a conversation cannot be kept: %s", error)
+                return False
+            else:
+                return True
+        return False
+
+    async def _copy(self, slot: int, held: Held, keep: Keep) -> None:
+        """The bytes are taken now, before anything else runs; the disk's work goes on beside."""
+        if not self._copies.kept:
+            return
+        try:
+            state = await self._compute.export()
+        except PooledError as error:
+            log.warning("a conversation cannot be copied to the disk: %s", error)
+            return
+        note, ids_hash, signature = pack_note(held, keep), hash_ids(held.fed.ids), self._compute.signature
+        self._tasks.start(self._write(signature, slot, state, note, ids_hash), "write checkpoint")
+
+    async def _write(self, signature: str, slot: int, state: State, note: bytes, ids_hash: str) -> None:
+        await self._copies.write(signature, str(slot), state, note, ids_hash)
+
+    # -- forgetting -------------------------------------------------------------------------------------
+
+    async def clear(self, chain: Chain) -> None:
+        """After an answer that failed nobody's state can be trusted."""
+        if chain.hybrid:
+            chain.pending.drop_all()
+        await self._drop_own()
+        await self._copies.drop_all()
+
+    async def _forget(self, chain: Chain, slots: Sequence[int]) -> None:
+        self._known.forget(slots)
+        chain.pending.drop(slots)
+        await self._drop_slots(slots)
+
+    async def _drop_slots(self, slots: Sequence[int]) -> None:
+        await self._prune()
+        for slot in slots:
+            await self._copies.drop(self._compute.signature, str(slot))
+
+    async def _drop_own(self) -> None:
+        self._known.forget([kept.slot for kept in self._known.kept])
+        await self._prune()
+
+    async def _prune(self) -> None:
+        """Copies on this GPU that nothing refers to any more."""
+        wanted = {str(kept.slot) for kept in self._known.kept}
+        try:
+            for name in await self._compute.saved():
+                if name not in wanted:
+                    await self._compute.drop(name)
+        except PooledError as error:
+            log.info("kept conversations are gone already: %s", error)
+
+    async def close(self) -> None:
+        await self._tasks.close()
+
+
+def _everywhere(chain: Chain, slot: int) -> bool:
+    return all(slot in hop.slots for hop in chain.hops)
