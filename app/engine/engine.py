@@ -263,9 +263,12 @@ class Engine:
         """Names of the states that are kept on the GPU."""
         return self._snapshots.names
 
-    def save(self, name: str, sequence: int = 0) -> None:
-        """Keeps a copy of a sequence as it stands; OutOfMemory past the pledge."""
-        self._snapshots.save(name, sequence, self._settled(sequence))
+    def save(self, name: str, end: int | None = None, sequence: int = 0) -> None:
+        """Keeps a copy of a sequence, of the positions below ``end`` where its last step went too far.
+
+        Raises OutOfMemory past the pledge, StateError for an end that is gone.
+        """
+        self._snapshots.save(name, sequence, self._settled(sequence, end))
 
     def restore(self, name: str, sequence: int = 0) -> int:
         """Brings a kept copy back and returns the position that comes next; StateError if there is none."""
@@ -278,9 +281,9 @@ class Engine:
         """Forgets a kept copy."""
         self._snapshots.drop(name)
 
-    def export(self, sequence: int = 0) -> tuple[int, Iterator[NDArray[np.uint8]]]:
+    def export(self, end: int | None = None, sequence: int = 0) -> tuple[int, Iterator[NDArray[np.uint8]]]:
         """The position that comes next, and the sequence's bytes in pieces, to be read before anything else runs."""
-        end = self._settled(sequence)
+        end = self._settled(sequence, end)
         return end, self._snapshots.read(sequence, end)
 
     def adopt(self, end: int, data: NDArray[np.uint8], sequence: int = 0) -> None:
@@ -289,18 +292,21 @@ class Engine:
         self._snapshots.write(sequence, end, data)
         self._standing[sequence] = Standing(end, end)
 
-    def _settled(self, sequence: int) -> int:
-        """Brings a sequence's recurrent states up to its end."""
+    def _settled(self, sequence: int, end: int | None = None) -> int:
+        """Brings a sequence's recurrent states up to ``end``, by default all of it; the rest is forgotten."""
         self._check_sequence(sequence)
         standing = self._standing[sequence]
         if standing == UNKNOWN:
             raise StateError("A conversation that failed midway cannot be saved.", "Start again from the beginning.")
-        replay = standing.end - standing.committed
-        if self._recurrent and replay:
-            self._write_records([Run((), standing.end, sequence, replay)], 1)
-            self._runner.run([self._programs.settle()])
-            self._standing[sequence] = Standing(standing.end, standing.end)
-        return standing.end
+        end = standing.end if end is None else end
+        self._check_room(end, 0)
+        if self._recurrent:
+            replay = standing.replay(end)
+            if replay:
+                self._write_records([Run((), end, sequence, replay)], 1)
+                self._runner.run([self._programs.settle()])
+            self._standing[sequence] = Standing(end, end)
+        return end
 
     # -- parts of a step ----------------------------------------------------------------------
 

@@ -50,18 +50,17 @@ def _config(
     )
 
 
-_BOTH = (Mixer.DELTA, Mixer.ATTENTION)
+_BOTH, _DELTA = (Mixer.DELTA, Mixer.ATTENTION), DeltaShape(16, 32, 128, 4, 1e-6)
 MODELS = {
     "llama": _config("llama", 576, 1536, (9, 3, 64), vocab=49_152),
     "qwen2": _config("qwen2", 896, 4864, (14, 2, 64)),
     "qwen3": _config("qwen3", 2560, 9728, (32, 8, 128)),
     "qwen3moe": _config("qwen3moe", 2048, 0, (32, 4, 128), mixture=ExpertShape(128, 8, 768, 0, True)),
     "qwen35": _config(
-        "qwen35", 2560, 9216, (16, 4, 256), rotary=64, mixers=_BOTH, delta=DeltaShape(16, 32, 128, 4, 1e-6), drafts=True,
-        vocab=248_320,
+        "qwen35", 2560, 9216, (16, 4, 256), rotary=64, mixers=_BOTH, delta=_DELTA, drafts=True, vocab=248_320,
     ),
     "qwen35moe": _config(
-        "qwen35moe", 2048, 0, (16, 2, 256), rotary=64, mixers=_BOTH, delta=DeltaShape(16, 32, 128, 4, 1e-6), drafts=True,
+        "qwen35moe", 2048, 0, (16, 2, 256), rotary=64, mixers=_BOTH, delta=_DELTA, drafts=True,
         mixture=ExpertShape(256, 8, 512, 512, False), vocab=248_320,
     ),
 }  # fmt: skip
@@ -76,11 +75,13 @@ def kernels(
     space = make_workspace(Meter(), config, part, PROMPT_WIDTHS[-1], config.context, kv)
     tuning = SOFTWARE_TUNING if caps.software else GPU_TUNING
     builder = Builder(config, _weights(config, kind, joined=joined), space, tuning, caps, arithmetic)
+    layers = range(config.layers)
     for width in set(STEP_WIDTHS) & set(widths):
-        yield from _kernels(builder.embed(width), builder.head(width, collect=True))
-        yield from _kernels(builder.trunk(ColumnClass.STEP, width, 4), builder.head(width, collect=False, advance=True))
+        yield from _kernels(builder.embed(width), builder.trunk(ColumnClass.STEP, width, 4, layers))
+        yield from _kernels(builder.head(width, collect=True), builder.head(width, collect=True, masked=True))
+        yield from _kernels(builder.head(width, collect=False, advance=True))
     for width in set(PROMPT_WIDTHS) & set(widths):
-        yield from _kernels(builder.trunk(ColumnClass.PROMPT, width, 1))
+        yield from _kernels(builder.trunk(ColumnClass.PROMPT, width, 1, layers))
     if config.drafts:
         classes = product((ColumnClass.STEP, ColumnClass.PROMPT), (True, False))
         yield from _kernels(*(builder.draft(c, 16, 4, first=first) for c, first in classes))

@@ -156,6 +156,21 @@ def test_saved_states_come_back_bit_for_bit(engine: Engine) -> None:
         engine.adopt(end, exported[:-4])
 
 
+def test_what_is_saved_can_end_within_the_last_step(engine: Engine) -> None:
+    engine.tokens(IDS[:20], 0, PROMPT)
+    step(engine, 20, 24)
+    expected = engine.decode(IDS[24], 24).logits
+    engine.tokens(IDS[:20], 0, PROMPT)
+    engine.tokens([*IDS[20:24], 7, 8, 9], 20, STEP)
+    with pytest.raises(StateError, match="from 20 to 27"):
+        engine.save("early", 19)
+    engine.save("early", 24)
+    assert np.array_equal(engine.decode(IDS[24], 24).logits, expected)
+    assert engine.restore("early") == 24
+    assert np.array_equal(engine.decode(IDS[24], 24).logits, expected)
+    engine.drop("early")
+
+
 def test_a_saved_state_counts_against_the_pledge(gpu: Gpu, file: GgufFile) -> None:
     tight = load(gpu, file)
     tight.tokens(IDS[:40], 0, PROMPT)

@@ -4,7 +4,7 @@ import gguf
 import numpy as np
 import pytest
 
-from app.engine.gguf.types import TensorType
+from app.engine.gguf.types import BLOCKS, TensorType
 from app.engine.selftest import random_matrix
 from app.engine.weights.layout import pack, packed_bytes
 from app.engine.weights.reference import dequantise
@@ -14,16 +14,15 @@ from app.engine.weights.reference import dequantise
 def test_values_equal_the_format_definition(kind: TensorType) -> None:
     rows, columns = 6, 768
     raw = random_matrix(kind, rows, columns, 7)
-    expected = (
-        gguf.quants.dequantize(
-            raw.reshape(rows, -1).view(np.float32) if kind is TensorType.F32 else raw.reshape(rows, -1),
-            gguf.GGMLQuantizationType(int(kind)),
-        )
-        if kind not in (TensorType.F32, TensorType.F16)
-        else raw.view(np.float32 if kind is TensorType.F32 else np.float16).reshape(rows, columns).astype(np.float32)
-    )
+    expected = gguf.quants.dequantize(_as_stored(kind, raw.reshape(rows, -1)), gguf.GGMLQuantizationType(int(kind)))
     got = dequantise(kind, raw, rows, columns)
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6)
+
+
+def _as_stored(kind: TensorType, rows: np.ndarray) -> np.ndarray:
+    """The package takes floats as floats and blocks as bytes."""
+    floats = {TensorType.F32: np.float32, TensorType.F16: np.float16}
+    return rows.view(floats[kind]) if kind in floats else rows
 
 
 @pytest.mark.parametrize("kind", list(TensorType), ids=lambda k: k.name)
@@ -40,3 +39,19 @@ def test_float_rows_are_padded_to_whole_units() -> None:
     grid = packed.quants.view(np.float32).reshape(2, 64)
     assert grid[1, 39] == 79
     assert not grid[:, 40:].any()
+
+
+@pytest.mark.parametrize("kind", [k for k in TensorType if BLOCKS[k].values > 1], ids=lambda k: k.name)
+def test_pieces_of_a_large_matrix_lie_as_in_a_small_one(kind: TensorType) -> None:
+    """Rows past the first million values, against the same rows packed alone; at an odd address, too."""
+    columns, rows = 4096, 301
+    raw = random_matrix(kind, rows, columns, 3)
+    odd = np.empty(raw.size + 1, np.uint8)[1:]
+    odd[:] = raw
+    whole = pack(kind, raw, rows, columns)
+    last = pack(kind, raw.reshape(rows, -1)[-1:].reshape(-1), 1, columns)
+    assert np.array_equal(whole.quants[-last.quants.size :], last.quants)
+    assert np.array_equal(
+        dequantise(kind, raw, rows, columns)[-1:], dequantise(kind, raw.reshape(rows, -1)[-1:], 1, columns)
+    )
+    assert np.array_equal(pack(kind, odd, rows, columns).extra, whole.extra)

@@ -28,8 +28,8 @@ def kernel(body: str, *, head: str = HEAD, size: str = "64", layout: tuple[str, 
 
 @pytest.mark.parametrize("kernels", [of_all_models, of_all_types], ids=lambda f: f.__name__)
 def test_generated_kernels_keep_the_rules(kernels: Callable[[], Iterator[tuple[Kernel, Caps]]]) -> None:
-    distinct = {(k.source, k.constants, caps): k for k, caps in kernels()}
-    assert len(distinct) > 1000
+    distinct = {(k.source, k.layout, caps): k for k, caps in kernels()}
+    assert len(distinct) > 500
     found = {line for (_, _, caps), k in distinct.items() for line in check(k, caps)}
     assert not found
 
@@ -57,7 +57,7 @@ def test_a_barrier_needs_uniform_flow(body: str) -> None:
     [
         "for (var i = 0u; i < 4u; i++) { workgroupBarrier(); }",
         "if (x[group.x] > 1u) { return; } workgroupBarrier();",
-        "for (var i = t; i < 64u; i += 8u) { words[i] = i; } workgroupBarrier(); for (var i = 0u; i < 2u; i++) { waits(); }",
+        "for (var i = t; i < 64u; i += 8u) { words[i] = i; } for (var i = 0u; i < 2u; i++) { waits(); }",
         "for (var i = 0u; i < 9u; i++) { if (t == i) { continue; } words[t] = 1u; } workgroupBarrier();",
     ],
 )

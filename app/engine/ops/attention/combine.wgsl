@@ -63,7 +63,9 @@ $join
     workgroupBarrier();
     let total = ((eighths[0] + eighths[1]) + (eighths[2] + eighths[3]))
         + ((eighths[4] + eighths[5]) + (eighths[6] + eighths[7]));
-    for (var q = thread; q < QUADS; q += THREADS) {
+    for (var from_quad = 0u; from_quad < QUADS; from_quad += THREADS) {
+        let q = min(from_quad + thread, QUADS - 1u);
+        let inside = from_quad + thread < QUADS;
         var sum = sums[q];
         for (var b = 1u; b < BANDS; b++) { sum += sums[b * QUADS + q]; }
         let value = sum / total;

@@ -101,7 +101,7 @@ def _combine(
         shuffles=SHUFFLES if quantised else "",
         gate_binding=_GATE.format(5 if quantised else 4) if shape.gated else "",
         gated=_gated(shape) if shape.gated else "value",
-        write=store_quad("result", "at") if quantised else "        out[at] = result;",
+        write=store_quad("result", "at", "inside") if quantised else "        if (inside) { out[at] = result; }",
     )
     gates = (qkv.slice,) if shape.gated else ()
     outs = (quantised.values, quantised.scales) if quantised else (out.slice,)

@@ -83,11 +83,10 @@ def _keep(c: int, order: Order, epilogue: Epilogue) -> str:
 def _round() -> str:
     return f"""    workgroupBarrier();
     let thread = team * LANES + lane;
-    if (thread < COLS * TEAMS) {{
-        let result = results[thread];
-        let quad = (out_column + thread / TEAMS) * Y_STRIDE + first_row / 4u - team + thread % TEAMS;
-{store_quad("result", "quad")}
-    }}"""
+    let own = min(thread, COLS * TEAMS - 1u);
+    let result = results[own];
+    let quad = (out_column + own / TEAMS) * Y_STRIDE + first_row / 4u - team + own % TEAMS;
+{store_quad("result", "quad", "thread < COLS * TEAMS")}"""
 
 
 def _bindings(epilogue: Epilogue, place: Place, bias: bool) -> str:

@@ -73,19 +73,22 @@ def fuses(caps: Caps) -> bool:
     return caps.subgroup >= _QUADS
 
 
-def store_quad(value: str, at: str, thread: str = "thread") -> str:
-    """WGSL that rounds one vector of a column and stores it at quad ``at``; needs ``SHUFFLES`` and the two buffers.
+def store_quad(value: str, at: str, inside: str) -> str:
+    """WGSL that rounds one vector of a column and, where ``inside``, stores it at quad ``at``.
 
-    Eight threads with neighbouring ``thread`` numbers hold a unit, all of them active.
+    Needs ``SHUFFLES``, the two buffers and ``thread``: eight neighbouring threads hold a unit. All threads of a
+    workgroup come here together, as browsers demand of shuffles.
     """
     return f"""        let top = abs({value});
-        let scale = unit_top(max(max(top.x, top.y), max(top.z, top.w)), {thread}) / 127.0;
+        let scale = unit_top(max(max(top.x, top.y), max(top.z, top.w)), thread) / 127.0;
         let word = pack4xI8(vec4<i32>(round({value} * select(0.0, 1.0 / scale, scale > 0.0))));
-        let halves = half_sums(f32(dot4I8Packed(word, 0x01010101u)), {thread});
-        values[{at}] = word;
-        if (({thread} & 7u) == 0u) {{
-            unit_scales[({at}) / 8u] =
-                vec4<f32>(scale, scale * halves.x, scale * halves.y, scale * (halves.x + halves.y));
+        let halves = half_sums(f32(dot4I8Packed(word, 0x01010101u)), thread);
+        if ({inside}) {{
+            values[{at}] = word;
+            if ((thread & 7u) == 0u) {{
+                unit_scales[({at}) / 8u] =
+                    vec4<f32>(scale, scale * halves.x, scale * halves.y, scale * (halves.x + halves.y));
+            }}
         }}"""
 
 
