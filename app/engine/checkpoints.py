@@ -145,6 +145,8 @@ class CheckpointStore:
                 self._unlink(path)
 
     def _make_room(self, size: int, room: str, cap: int) -> bool:
+        if size > cap:
+            return False
         own = _short(room) + "."
         files = sorted(self._files(), key=lambda file: (file[0].name.startswith(own), file[2]))
         used = sum(size for _, size, _ in files)
@@ -192,14 +194,15 @@ def _content(key: CopyKey, copy: Copy) -> list[memoryview]:
     data = np.ascontiguousarray(copy.data).data
     header = Header(
         VERSION, key.room, key.name, key.signature, copy.end, len(copy.note), len(data),
-        _hash(copy.note, data), copy.ids_hash, time.time(),
+        _hash(copy.end, copy.ids_hash, copy.note, data), copy.ids_hash, time.time(),
     )  # fmt: skip
     text = msgspec.json.encode(header)
     return [memoryview(MAGIC + len(text).to_bytes(4, "big") + text + copy.note), data]
 
 
-def _hash(note: bytes | memoryview, data: memoryview) -> str:
-    digest = blake2b(note, digest_size=32)
+def _hash(end: int, ids_hash: str, note: bytes | memoryview, data: memoryview) -> str:
+    digest = blake2b(f"{end} {ids_hash} {len(note)} ".encode(), digest_size=32)
+    digest.update(note)
     digest.update(data)
     return digest.hexdigest()
 
@@ -233,7 +236,7 @@ def _read_header(content: bytes) -> Header | None:
         return None
     try:
         return msgspec.json.decode(content[8 : 8 + length], type=Header)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 
@@ -246,6 +249,6 @@ def _parsed(key: CopyKey, content: bytes) -> Copy | None:
     start = 8 + int.from_bytes(content[4:8], "big")
     middle = start + header.note_bytes
     note, data = memoryview(content)[start:middle], memoryview(content)[middle:]
-    if len(data) != header.data_bytes or _hash(note, data) != header.hash:
+    if len(data) != header.data_bytes or _hash(header.end, header.ids_hash, note, data) != header.hash:
         return None
     return Copy(header.end, np.frombuffer(data, np.uint8), bytes(note), header.ids_hash)

@@ -31,7 +31,7 @@ from app.engine.ops.select import (
 )
 from app.engine.pace import Pace
 from app.engine.program import Program
-from app.engine.programs import Programs, width_of
+from app.engine.programs import PROMPT_WIDTHS, Programs, width_of
 from app.engine.runner import Copy, Encoded, Runner, Ticket
 from app.engine.snapshots import Snapshots, state_signature
 from app.engine.standing import UNKNOWN, Standing
@@ -122,6 +122,8 @@ class Engine:
                 f"The model was made for {config.context} positions, {options.context} were asked for.",
                 "Choose a shorter context.",
             )
+        if options.prompt_columns not in PROMPT_WIDTHS or options.sequences < 1:
+            raise ModelError(f"Prompts are read in chunks of {', '.join(map(str, PROMPT_WIDTHS))} columns.")
         if part.draft and not (config.drafts and part.head):
             raise ModelError("The draft block needs a model that has one, and its head beside it.")
         check_cache(config.heads, options.kv)
@@ -174,6 +176,8 @@ class Engine:
         """One (token, position, sequence) of each of several sequences in one pass, with the bits each has alone."""
         self._need(self.part.embed and self.part.head, "whole model")
         self._check_ids([token for token, _, _ in steps])
+        if not 1 <= len(steps) <= STEP_COLUMNS:
+            raise PromptError(f"1 to {STEP_COLUMNS} sequences can take a step at once, not {len(steps)}.")
         if len({sequence for _, _, sequence in steps}) != len(steps):
             raise PromptError("A sequence can take one step at a time.")
         runs = [self._run([token], position, sequence) for token, position, sequence in steps]
@@ -197,11 +201,14 @@ class Engine:
         """
         self._need(self.part.embed and self.part.head, "whole model")
         self._check_ids([token])
-        count = min(limit, self.options.context - position)
-        self._write_records([self._run([token], position, sequence)], 1)
+        run, count = self._run([token], position, sequence), min(limit, self.options.context - position)
+        if count < 1:
+            return
+        self._write_records([run], 1)
         self._write_stops(stops)
         pending: list[Ticket] = []
-        standing = UNKNOWN
+        standing = self._standing[sequence]
+        self._standing[sequence] = UNKNOWN
         try:
             for step in range(count + 1):
                 if step < count:
@@ -209,7 +216,11 @@ class Engine:
                     standing = Standing(position + step, position + step + 1)
                 if step == 0 and count > 1:
                     continue
-                best = self._best(pending.pop(0))
+                try:
+                    best = self._best(pending.pop(0))
+                except GpuError:
+                    standing = UNKNOWN
+                    raise
                 if best.token in stops:
                     standing = Standing(best.position, best.position + 1)
                 yield best.token
@@ -226,8 +237,11 @@ class Engine:
         """Shows the draft block known columns: ``before`` [n, hidden] is the trunk's state before each of ``ids``."""
         self._need(self.part.draft, "draft block")
         self._check_ids(ids)
+        self._check_sequence(sequence)
         self._check_room(position, len(ids))
         states = self._checked(before)
+        if len(states) != len(ids):
+            raise ModelError(f"{len(states)} states were given for {len(ids)} tokens.")
         most = self._most(kind)
         for start in range(0, len(ids), most):
             chunk = ids[start : start + most]
@@ -240,15 +254,22 @@ class Engine:
         """``count`` guesses of what follows ``token``; ``before`` [hidden] is the trunk's state before it."""
         self._need(self.part.draft, "draft block")
         self._check_ids([token])
+        self._check_sequence(sequence)
         self._check_room(position, count)
         self._write_records([Run([token], position, sequence)], 1)
         self._write_stops(())
         self._write_before(self._checked(before[None]))
-        tickets = [self._runner.submit(self._draft_step(position + i, first=i == 0)) for i in range(count)]
-        return [self._best(ticket).token for ticket in tickets]
+        pending = [self._runner.submit(self._draft_step(position + i, first=i == 0)) for i in range(count)]
+        try:
+            return [self._best(pending.pop(0)).token for _ in range(count)]
+        finally:
+            for ticket in pending:
+                ticket.wait()
 
     def draft_logits(self, ids: Sequence[int], before: Floats, position: int, sequence: int = 0) -> Floats:
         """[n, vocab] what the draft block expects after each of up to 16 known columns."""
+        if not 1 <= len(ids) <= STEP_COLUMNS:
+            raise PromptError(f"1 to {STEP_COLUMNS} columns have draft logits at once, not {len(ids)}.")
         self.learn(ids, before, position, ColumnClass.STEP, sequence)
         assert self._space.logits
         row, count = self._space.logits, len(ids)
@@ -272,6 +293,8 @@ class Engine:
 
     def restore(self, name: str, sequence: int = 0) -> int:
         """Brings a kept copy back and returns the position that comes next; StateError if there is none."""
+        self._check_sequence(sequence)
+        self._snapshots.check(name)
         self._standing[sequence] = UNKNOWN
         end = self._snapshots.load(name, sequence)
         self._standing[sequence] = Standing(end, end)
@@ -288,6 +311,7 @@ class Engine:
 
     def adopt(self, end: int, data: NDArray[np.uint8], sequence: int = 0) -> None:
         """Takes over exported bytes; StateError unless they are exactly those of ``end`` positions."""
+        self._check_sequence(sequence)
         self._check_room(end, 0)
         self._snapshots.write(sequence, end, data)
         self._standing[sequence] = Standing(end, end)
@@ -300,12 +324,12 @@ class Engine:
             raise StateError("A conversation that failed midway cannot be saved.", "Start again from the beginning.")
         end = standing.end if end is None else end
         self._check_room(end, 0)
-        if self._recurrent:
-            replay = standing.replay(end)
-            if replay:
-                self._write_records([Run((), end, sequence, replay)], 1)
-                self._runner.run([self._programs.settle()])
-            self._standing[sequence] = Standing(end, end)
+        if end > standing.end:
+            raise StateError(f"Position {end} was not computed: this sequence ends at {standing.end}.")
+        if self._recurrent and (replay := standing.replay(end)):
+            self._write_records([Run((), end, sequence, replay)], 1)
+            self._runner.run([self._programs.settle()])
+        self._standing[sequence] = Standing(end, end)
         return end
 
     # -- parts of a step ----------------------------------------------------------------------
@@ -335,11 +359,8 @@ class Engine:
         stride = self._space.hidden.stride
         with self._stepping([run], kind):
             copies = [(self._space.hidden.slice, count * stride * 4)]
-            data = (
-                self._paced(programs, width, copies)
-                if kind is ColumnClass.PROMPT
-                else self._runner.run(programs, copies)
-            )
+            paced = kind is ColumnClass.PROMPT and bool(programs)
+            data = self._paced(programs, width, copies) if paced else self._runner.run(programs, copies)
         return data.view(np.float32).reshape(count, stride)[:, : self.config.hidden].copy()
 
     def _paced(self, programs: list[Program], width: int, copies: list[Copy]) -> NDArray[np.uint8]:
@@ -347,9 +368,11 @@ class Engine:
         *early, last = self._pace.split(programs, width)
         start = time.perf_counter()
         tickets = [self._runner.submit(self._runner.encode(group)) for group in early]
-        data = self._runner.run(last, copies)
-        for ticket in tickets:
-            ticket.wait()
+        try:
+            data = self._runner.run(last, copies)
+        finally:
+            for ticket in tickets:
+                ticket.wait()
         self._pace.measured(len(programs), width, time.perf_counter() - start)
         return data
 

@@ -26,6 +26,7 @@ ffi: Any = native.ffi  # pyright: ignore[reportAttributeAccessIssue]
 _checked: Any = native._api.libf  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
 _MAP_READ = 1
 _SUCCESS = 1
+_SMALLEST_STAGING = 4096
 
 Copy = tuple[Slice, int]
 """A slice to read back and how many of its bytes."""
@@ -92,6 +93,7 @@ class Runner:
     def copy(self, pairs: Sequence[tuple[Region, Region]]) -> None:
         """Copies from the first to the second of each pair, and waits; offsets and sizes are whole words."""
         self._gpu.check()
+        staging = self._staging(4)
         encoder = lib.wgpuDeviceCreateCommandEncoder(self._gpu.device._internal, ffi.NULL)
         for source, target in pairs:
             lib.wgpuCommandEncoderCopyBufferToBuffer(
@@ -102,7 +104,7 @@ class Runner:
                 target.slice.offset + target.offset,
                 source.size,
             )
-        self.submit(Encoded(self._finish(encoder), self._staging(4), 0, [])).wait()
+        self.submit(Encoded(self._finish(encoder), staging, 0, [])).wait()
 
     def encode(self, programs: Sequence[Program], copies: Sequence[Copy] = ()) -> Encoded:
         """Records a step without starting it."""
@@ -152,8 +154,10 @@ class Runner:
         return data
 
     def _staging(self, size: int) -> Staging:
+        """Sizes are powers of two, so that reads which grow with a conversation share few buffers."""
+        size = max(1 << (size - 1).bit_length(), _SMALLEST_STAGING)
         for i, staging in enumerate(self._idle):
-            if size <= staging.size <= 4 * max(size, 4096):
+            if size <= staging.size <= 4 * size:
                 return self._idle.pop(i)
         return Staging(self._allocator, size)
 

@@ -15,10 +15,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.errors import StateError
+from app.core.errors import PooledError, StateError
 from app.engine.arch import ModelConfig
 from app.engine.gguf import GgufFile
-from app.engine.memory import Allocator, Region, Slice
+from app.engine.memory import Allocator, Arena, Region, Slice, upload
 from app.engine.ops.delta import DeltaShape, DeltaState
 from app.engine.ops.matvec import Tuning
 from app.engine.ops.rope import Cache, HeadShape, cache_bytes, scale_bytes
@@ -51,11 +51,10 @@ class StateOptions(Protocol):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A copy on the GPU, in the order of ``regions``, of the positions below ``end``."""
+    """A copy on the GPU, a slice for each of ``regions``, of the positions below ``end``."""
 
     end: int
-    data: Slice
-    size: int
+    parts: tuple[Slice, ...]
 
 
 def regions(config: ModelConfig, space: Workspace, sequence: int, end: int) -> list[Region]:
@@ -103,26 +102,34 @@ class Snapshots:
     def save(self, name: str, sequence: int, end: int) -> None:
         """Copies a settled sequence; OutOfMemory past the pledge, an older one of this name is then lost."""
         self.drop(name)
-        parts = regions(self._config, self._space, sequence, end)
-        size = sum(part.size for part in parts)
-        data = self._allocator.buffer(size, PURPOSE)
-        self._runner.copy([(part, target) for part, target in _paired(parts, data)])
-        self._saved[name] = Snapshot(end, data, size)
+        found = regions(self._config, self._space, sequence, end)
+        arena = Arena(self._allocator, [part.size for part in found], PURPOSE)
+        saved = Snapshot(end, tuple(arena.take(part.size) for part in found))
+        self._saved[name] = saved
+        try:
+            self._runner.copy(list(zip(found, _whole(saved), strict=True)))
+        except PooledError:
+            self.drop(name)
+            raise
+
+    def check(self, name: str) -> None:
+        """StateError if there is none of this name."""
+        if name not in self._saved:
+            raise StateError(f"There is no saved state {name}.", "Start again from the beginning.")
 
     def load(self, name: str, sequence: int) -> int:
         """Copies a saved sequence back and returns its end; StateError if there is none of this name."""
-        if name not in self._saved:
-            raise StateError(f"There is no saved state {name}.", "Start again from the beginning.")
+        self.check(name)
         saved = self._saved[name]
-        parts = regions(self._config, self._space, sequence, saved.end)
-        self._runner.copy([(target, part) for part, target in _paired(parts, saved.data)])
+        found = regions(self._config, self._space, sequence, saved.end)
+        self._runner.copy(list(zip(_whole(saved), found, strict=True)))
         return saved.end
 
     def drop(self, name: str) -> None:
         """Forgets a saved sequence; nothing happens if there is none."""
         saved = self._saved.pop(name, None)
-        if saved:
-            self._allocator.free(saved.data)
+        for part in saved.parts if saved else ():
+            self._allocator.free(part)
 
     def read(self, sequence: int, end: int) -> Iterator[NDArray[np.uint8]]:
         """A settled sequence's bytes in pieces."""
@@ -138,12 +145,10 @@ class Snapshots:
             raise StateError("A saved state is not complete.", "Start again from the beginning.")
         place = 0
         for part in parts:
-            self._runner.write(part.slice, data[place : place + part.size], part.offset)
+            target = Slice(part.slice.buffer, part.slice.offset + part.offset, part.size, part.slice.owner)
+            upload(self._allocator.gpu, target, data[place : place + part.size])
             place += part.size
 
 
-def _paired(parts: list[Region], data: Slice) -> Iterator[tuple[Region, Region]]:
-    place = 0
-    for part in parts:
-        yield part, Region(data, place, part.size)
-        place += part.size
+def _whole(saved: Snapshot) -> list[Region]:
+    return [Region(part, 0, part.size) for part in saved.parts]

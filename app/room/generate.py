@@ -68,7 +68,7 @@ class Generation:
     emit: Callable[[int, Source], None]
     clock: Clock
     drafter: Drafter
-    keep: Callable[[Held, Mark], Awaitable[None]]
+    keep: Callable[[Held, Mark], Awaitable[Held]]
     stopping: bool = False
     answer: list[int] = field(default_factory=list[int])
     prompt_seconds: float = 0.0
@@ -108,7 +108,7 @@ class Generation:
             self.held = self.held.grown(ids, part.kind, None)
             if part.end in marks:
                 await self._land(flying, all_of=True)
-                await self.keep(self.held, marks[part.end])
+                self.held = await self.keep(self.held, marks[part.end])
         await self._land(flying, all_of=True)
 
     def _parts(self, marks: dict[int, Mark]) -> list[Segment]:

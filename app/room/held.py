@@ -40,6 +40,10 @@ class Held:
         """With the states of the last positions, which came later."""
         return replace(self, states=states)
 
+    def settled(self) -> Held:
+        """After a save: what is saved cannot be taken back any more."""
+        return replace(self.cut(self.end), floor=self.end)
+
     def cut(self, end: int) -> Held:
         """Taken back to ``end``."""
         last = self.before(end)

@@ -98,19 +98,25 @@ class Saves:
         """Which places of a prompt are worth keeping when it is read from ``start`` on."""
         return self._known.worth(marks, ids, start) if self._on(chain) else ()
 
-    async def keep(self, chain: Chain, held: Held, keep: Keep) -> None:
-        """Saves what all caches hold; without memory for it the oldest goes, or there is none."""
+    async def keep(self, chain: Chain, held: Held, keep: Keep) -> Held:
+        """Saves what all caches hold, which is then all they can go on from.
+
+        Without memory for it the oldest goes, or there is none.
+        """
         if not self._on(chain) or not held.end or chain.pending.dropping_all:
-            return
+            return held
         if self._known.again(held.fed.ids, keep):
-            return
+            return held
         await self._forget(chain, [chain.pending.saving] if chain.pending.saving else [])
         await self._prune()
         slot = self._known.next_slot()
-        if await self._save(chain, slot, held):
-            await self._forget(chain, self._known.add(Checkpoint(slot, held.cut(held.end), keep)))
-            chain.pending.save(slot)
-            await self._copy(slot, held, keep)
+        if not await self._save(chain, slot, held):
+            return held
+        held = held.settled()
+        await self._forget(chain, self._known.add(Checkpoint(slot, held, keep)))
+        chain.pending.save(slot)
+        await self._copy(slot, held, keep)
+        return held
 
     def _on(self, chain: Chain) -> bool:
         return chain.hybrid and self._known.answers > 0 and all(hop.keeps for hop in chain.hops)

@@ -225,7 +225,7 @@ class Talk:
     async def _save(self) -> None:
         """Before the answer counts as over: what is asked next must find the devices free."""
         if self._dealing.chain is not None:
-            await self._saves.keep(self._dealing.chain, self._held, Keep.ANSWER)
+            self._held = await self._saves.keep(self._dealing.chain, self._held, Keep.ANSWER)
 
     async def _until_done(self, now: Answering) -> Ending:
         """Tries again after a loss, from the last word shown; nothing is shown twice."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options
+from app.engine.engine import Engine, Options, arithmetic_for
 from app.engine.gguf import GgufFile
 from app.engine.sampling import choose
 from app.engine.types import ColumnClass, Floats, KvFormat, Part, Sampling
@@ -27,7 +27,7 @@ class OneDevice:
 
     def __init__(self, path: Path, cuts: Sequence[int], context: int) -> None:
         self._gpu, file = Gpu.open(), GgufFile.open(path)
-        options = Options(context, 2 << 30, KvFormat.F16)
+        options = Options(context, 2 << 30, KvFormat.F16, arithmetic=arithmetic_for(self._gpu))
         self._parts = [
             Engine.load(self._gpu, file, Part(lo, hi, embed=lo == 0, head=lo == 0), options)
             for lo, hi in itertools.pairwise([0, *cuts])

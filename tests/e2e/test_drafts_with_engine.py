@@ -118,7 +118,7 @@ class Conversation:
         held, start = await self._saves.resume(self.line.chain, self._held, ids)
         got = await self.line.answer(ids, 12, held=held, start=start, context=512)
         self._held = got.held
-        await self._saves.keep(self.line.chain, self._held, Keep.ANSWER)
+        self._held = await self._saves.keep(self.line.chain, self._held, Keep.ANSWER)
         return got
 
     async def close(self) -> None:

@@ -134,7 +134,7 @@ async def test_looking_for_models_makes_no_folders(tmp_path: Path) -> None:
 
 
 async def test_a_model_this_version_cannot_run_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    record = msgspec.structs.replace(record_of(1), family="qwen35moe")
+    record = msgspec.structs.replace(record_of(1), family="qwen4exp")
     async with file_server(whole(CONTENT)) as server:
         lead_to(monkeypatch, server)
         with pytest.raises(ModelError, match="cannot run"):

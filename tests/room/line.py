@@ -120,7 +120,8 @@ class Line:
         held = held or Held()
         sources: list[Source] = []
 
-        async def keep_nothing(_held: Held, _mark: Mark) -> None: ...
+        async def keep_nothing(held: Held, _mark: Mark) -> Held:
+            return held
 
         def emit(_token: int, source: Source) -> None:
             sources.append(source)

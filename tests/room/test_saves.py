@@ -60,13 +60,13 @@ class Room:
         chain = self.line.chain
         held, start = await self.saves.resume(chain, self.held, ids)
 
-        async def keep(held: Held, mark: Mark) -> None:
-            await self.saves.keep(chain, held, mark.keep)
+        async def keep(held: Held, mark: Mark) -> Held:
+            return await self.saves.keep(chain, held, mark.keep)
 
         wanted = self.saves.marks(chain, marks, ids, start)
         got = await self.line.answer(ids, most, held=held, start=start, marks=wanted, keep=keep)
         self.held = got.held
-        await self.saves.keep(chain, self.held, Keep.ANSWER)
+        self.held = await self.saves.keep(chain, self.held, Keep.ANSWER)
         await asyncio.sleep(0)
         return got
 

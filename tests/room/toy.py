@@ -262,7 +262,7 @@ class ToyCompute:
             raise OutOfMemory("There is no room for another one.")
         if not self.committed < end <= self.end and end != self.end:
             raise StateError(f"Not to {end}.")
-        self.end = end
+        self.end = self.committed = end
         self.kept[name] = await self.export()
 
     async def export(self) -> State:

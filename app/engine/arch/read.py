@@ -16,6 +16,8 @@ from app.engine.ops.rope import HeadShape
 _MOST = 1 << 24
 _MOST_LAYERS = 1024
 _DEFAULT_INTERVAL = 4
+_SOFTMAX = 1
+"""llama.cpp's number for routing by softmax."""
 
 
 def read_config(file: GgufFile) -> ModelConfig:
@@ -58,8 +60,10 @@ def _mixers(file: GgufFile, family: Family) -> tuple[Mixer, ...]:
     layers = blocks - drafts
     if not family.hybrid:
         return (Mixer.ATTENTION,) * layers
-    recurrent = file.value("attention.recurrent_layers")
-    if isinstance(recurrent, list | tuple) and len(recurrent) >= layers:  # pyright: ignore[reportUnknownArgumentType]
+    recurrent: Any = file.value("attention.recurrent_layers")
+    if recurrent is not None:
+        if not isinstance(recurrent, list) or len(recurrent) < layers or not set(recurrent) <= {False, True}:  # pyright: ignore[reportUnknownArgumentType]
+            raise ModelError("The model's list of recurrent layers does not fit its layers.", "Get another file.")
         return tuple(Mixer.DELTA if r else Mixer.ATTENTION for r in recurrent[:layers])  # pyright: ignore[reportUnknownVariableType]
     interval = _size(file, "full_attention_interval", default=_DEFAULT_INTERVAL)
     return tuple(Mixer.DELTA if (i + 1) % interval else Mixer.ATTENTION for i in range(layers))
@@ -101,6 +105,9 @@ def _experts(file: GgufFile, family: Family) -> ExpertShape:
     shared = file.value("expert_shared_feed_forward_length", 0) if family.hybrid else 0
     if not isinstance(shared, int) or shared < 0:
         raise ModelError(f"The model's shared expert is {shared} wide.", "Get another file.")
+    scale, gating = file.value("expert_weights_scale", 1.0), file.value("expert_gating_func", _SOFTMAX)
+    if scale not in (0, 1) or gating not in (0, _SOFTMAX):
+        raise ModelError("Experts that are weighted in another way are not supported.", "Pick another model.")
     shape = ExpertShape(
         count=_size(file, "expert_count"),
         used=_size(file, "expert_used_count"),
