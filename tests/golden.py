@@ -21,8 +21,9 @@ import numpy as np
 
 from app.engine.arch import read_config
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options
+from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
+from app.engine.options import Options
 from app.engine.sampling import choose
 from app.engine.types import ColumnClass, Floats, KvFormat, Part, Sampling
 from tests.shared import shared_root

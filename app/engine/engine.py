@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,6 @@ from app.engine.gguf import GgufFile
 from app.engine.memory import Allocator, Slice
 from app.engine.model import Cancelled, Loaded, WeightLoader, Weights, plan_weights
 from app.engine.ops.mask import words_of
-from app.engine.ops.matvec import Tuning
 from app.engine.ops.rope import check_cache
 from app.engine.ops.select import (
     HEADER_WORDS,
@@ -29,55 +27,15 @@ from app.engine.ops.select import (
     read_best,
     read_candidates,
 )
+from app.engine.options import Options, tuning_for
 from app.engine.pace import Pace
 from app.engine.program import Program
 from app.engine.programs import PROMPT_WIDTHS, Programs, width_of
 from app.engine.runner import Copy, Encoded, Runner, Ticket
 from app.engine.snapshots import Snapshots, state_signature
 from app.engine.standing import UNKNOWN, Standing
-from app.engine.types import STEP_COLUMNS, Arithmetic, Candidates, ColumnClass, Floats, KvFormat, Part
-from app.engine.workspace import Run, Workspace, make_workspace, record_array, workspace_bytes
-
-GPU_TUNING = Tuning(lanes=32, grain=2, teams=4, rows=2, columns=8, fused_norm=True)
-SOFTWARE_TUNING = Tuning(lanes=8, grain=4, teams=4, rows=8, columns=1, fused_norm=False)
-
-
-@dataclass(frozen=True)
-class Options:
-    """``context`` positions of each of ``sequences`` sequences are kept, ``pledge`` bytes may be taken.
-
-    ``prompt_columns`` are read at a time.
-    """
-
-    context: int
-    pledge: int
-    kv: KvFormat = KvFormat.F16
-    prompt_columns: int = 256
-    sequences: int = 1
-    arithmetic: Arithmetic = Arithmetic.EXACT
-
-
-@dataclass(frozen=True)
-class Footprint:
-    """Bytes a part takes on the GPU, known before it is loaded. ``caches`` count recurrent states, too."""
-
-    weights: int
-    caches: int
-    scratch: int
-
-    @property
-    def total(self) -> int:
-        return self.weights + self.caches + self.scratch
-
-
-def footprint(file: GgufFile, part: Part, options: Options, binding: int) -> Footprint:
-    """What ``Engine.load`` will allocate for matrices, caches and scratch (vectors and tables add under 1 %)."""
-    config = read_config(file)
-    weights = plan_weights(file, config, part, binding).nbytes
-    caches, scratch = workspace_bytes(
-        config, part, options.prompt_columns, options.context, options.kv, options.sequences
-    )
-    return Footprint(weights, caches, scratch)
+from app.engine.types import STEP_COLUMNS, Candidates, ColumnClass, Floats, Part
+from app.engine.workspace import Run, Workspace, make_workspace, record_array
 
 
 class Engine:
@@ -509,14 +467,3 @@ class Engine:
     def _need(self, present: bool, what: str) -> None:
         if not present:
             raise ModelError(f"This part of the model does not have the {what}.")
-
-
-def tuning_for(gpu: Gpu) -> Tuning:
-    """The fixed default order of summation and placement for a kind of device."""
-    return SOFTWARE_TUNING if gpu.caps.software else GPU_TUNING
-
-
-def arithmetic_for(gpu: Gpu) -> Arithmetic:
-    """The default: fast where the GPU multiplies packed bytes itself, which Apple's and imitated ones do not."""
-    slow = gpu.caps.software or gpu.info.backend == "Metal"
-    return Arithmetic.EXACT if slow else Arithmetic.FAST

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,9 @@ from app.engine.memory import Allocator, Arena, Region, Slice, upload
 from app.engine.ops.delta import DeltaShape, DeltaState
 from app.engine.ops.matvec import Tuning
 from app.engine.ops.rope import Cache, HeadShape, cache_bytes, scale_bytes
+from app.engine.options import Options
 from app.engine.runner import Runner
-from app.engine.types import Arithmetic, KvFormat, Part
+from app.engine.types import Part
 from app.engine.workspace import Workspace
 
 STATE_VERSION = 1
@@ -32,21 +32,11 @@ PURPOSE = "saved conversations"
 _PIECE = 32 << 20
 
 
-def state_signature(file: GgufFile, part: Part, options: StateOptions, tuning: Tuning) -> str:
+def state_signature(file: GgufFile, part: Part, options: Options, tuning: Tuning) -> str:
     """Names everything that a state's bits depend on: states of another signature must be refused."""
     order = tuning.lanes, tuning.grain, tuning.fused_norm
     facts = STATE_VERSION, file.identity(), part, options.kv.value, options.arithmetic.value, order
     return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
-
-
-class StateOptions(Protocol):
-    """What of the engine's options decides bits."""
-
-    @property
-    def kv(self) -> KvFormat: ...
-
-    @property
-    def arithmetic(self) -> Arithmetic: ...
 
 
 @dataclass(frozen=True)

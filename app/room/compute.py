@@ -17,9 +17,10 @@ from app.core.errors import GpuError, ModelError, PooledError
 from app.engine.adapter import copy_speed
 from app.engine.arch import read_config
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options, arithmetic_for, tuning_for
+from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
 from app.engine.model import LoadCancelled
+from app.engine.options import Options, arithmetic_for, tuning_for
 from app.engine.selftest import check_kernels
 from app.engine.types import Candidates, ColumnClass, Floats
 from app.models.download import Transfer

@@ -17,8 +17,9 @@ import numpy as np
 from app.engine.adapter import choose_adapter, copy_speed
 from app.engine.arch import read_config
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options, footprint
+from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
+from app.engine.options import Options, footprint
 from app.engine.standing import Standing
 from app.engine.types import Arithmetic, ColumnClass, KvFormat, Part
 

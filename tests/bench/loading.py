@@ -7,8 +7,9 @@ from pathlib import Path
 from app.engine.adapter import choose_adapter
 from app.engine.arch import read_config
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options
+from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
+from app.engine.options import Options
 from app.engine.types import Arithmetic, KvFormat, Part
 
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options, arithmetic_for
+from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
+from app.engine.options import Options, arithmetic_for
 from app.engine.sampling import choose
 from app.engine.types import ColumnClass, Floats, KvFormat, Part, Sampling
 from app.room.halves import pack_halves, unpack_halves

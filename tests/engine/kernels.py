@@ -9,7 +9,6 @@ from itertools import product
 from app.engine.arch import FAMILIES, Mixer, ModelConfig
 from app.engine.builder import Builder
 from app.engine.device import Caps
-from app.engine.engine import GPU_TUNING, SOFTWARE_TUNING
 from app.engine.gguf import TensorType
 from app.engine.memory import Meter, Slice
 from app.engine.model import AttentionMixer, DeltaMixer, DenseFfn, Draft, ExpertFfn, Layer, Weights
@@ -20,6 +19,7 @@ from app.engine.ops.matmul import Placement
 from app.engine.ops.matvec import Activations
 from app.engine.ops.render import has_extra
 from app.engine.ops.rope import Cache, HeadShape
+from app.engine.options import GPU_TUNING, SOFTWARE_TUNING
 from app.engine.program import Dispatch, Kernel
 from app.engine.programs import PROMPT_WIDTHS, STEP_WIDTHS
 from app.engine.types import Arithmetic, ColumnClass, KvFormat, Part

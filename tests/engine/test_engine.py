@@ -9,9 +9,10 @@ import pytest
 
 from app.core.errors import ModelError, OutOfMemory, PromptError
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options, footprint
+from app.engine.engine import Engine
 from app.engine.gguf import GgufFile, TensorType
 from app.engine.model import LoadCancelled
+from app.engine.options import Options, footprint
 from app.engine.types import Arithmetic, ColumnClass, KvFormat, Part
 from tests.engine.models import Shape, write_model
 

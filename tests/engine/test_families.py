@@ -12,9 +12,10 @@ import pytest
 
 from app.engine.arch import read_config
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options
+from app.engine.engine import Engine
 from app.engine.gguf import GgufFile, TensorType
 from app.engine.gguf.types import BLOCKS
+from app.engine.options import Options
 from app.engine.types import ColumnClass, Floats, KvFormat, Part
 from tests.engine.models import Shape, as_floats, rewrite, write_model
 from tests.golden import DATA, cases_of, run_case

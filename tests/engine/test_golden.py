@@ -7,8 +7,9 @@ import pytest
 
 from app.engine.arch import read_config
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options
+from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
+from app.engine.options import Options
 from app.engine.tokenizer import GgufTokenizer
 from app.engine.types import Arithmetic, ColumnClass, KvFormat, Part
 from tests.golden import BOUNDS, MID, NANO, QUANTS, cases_of, golden_models, load_cut, outcomes, run_case

@@ -9,9 +9,10 @@ import pytest
 from app.core.errors import OutOfMemory, PromptError, StateError
 from app.engine.arch import read_config
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options, footprint
+from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
 from app.engine.ops import mask
+from app.engine.options import Options, footprint
 from app.engine.types import ColumnClass, KvFormat, Part
 from tests.golden import DATA
 

@@ -10,8 +10,9 @@ import pytest
 
 from app.engine.arch import read_config
 from app.engine.device import Gpu
-from app.engine.engine import Engine, Options
+from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
+from app.engine.options import Options
 from app.engine.types import ColumnClass, KvFormat, Part
 from tests.engine.reference import Reference
 from tests.shared import shared_file

@@ -7,11 +7,11 @@ import pytest
 
 from app.core.errors import GpuError
 from app.engine.device import Gpu
-from app.engine.engine import tuning_for
 from app.engine.gguf import TensorType
 from app.engine.ops.delta import DeltaShape
 from app.engine.ops.experts import ExpertShape
 from app.engine.ops.rope import HeadShape
+from app.engine.options import tuning_for
 from app.engine.selftest import check_kernels
 from app.engine.types import Arithmetic, KvFormat
 

@@ -1,8 +1,8 @@
 """What the planner keeps free on a device is enough for what the engine really allocates there."""
 
 from app.core.units import GIB
-from app.engine.engine import Options, footprint
 from app.engine.gguf import GgufFile
+from app.engine.options import Options, footprint
 from app.engine.types import KvFormat, Part
 from app.models.table import builtin_table
 from app.room.memory import need

@@ -1,0 +1,65 @@
+"""What an engine is loaded with, what that takes, and what suits a kind of device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.engine.arch import read_config
+from app.engine.device import Gpu
+from app.engine.gguf import GgufFile
+from app.engine.model import plan_weights
+from app.engine.ops.matvec import Tuning
+from app.engine.types import Arithmetic, KvFormat, Part
+from app.engine.workspace import workspace_bytes
+
+GPU_TUNING = Tuning(lanes=32, grain=2, teams=4, rows=2, columns=8, fused_norm=True)
+SOFTWARE_TUNING = Tuning(lanes=8, grain=4, teams=4, rows=8, columns=1, fused_norm=False)
+
+
+@dataclass(frozen=True)
+class Options:
+    """``context`` positions of each of ``sequences`` sequences are kept, ``pledge`` bytes may be taken.
+
+    ``prompt_columns`` are read at a time.
+    """
+
+    context: int
+    pledge: int
+    kv: KvFormat = KvFormat.F16
+    prompt_columns: int = 256
+    sequences: int = 1
+    arithmetic: Arithmetic = Arithmetic.EXACT
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes a part takes on the GPU, known before it is loaded. ``caches`` count recurrent states, too."""
+
+    weights: int
+    caches: int
+    scratch: int
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.caches + self.scratch
+
+
+def footprint(file: GgufFile, part: Part, options: Options, binding: int) -> Footprint:
+    """What ``Engine.load`` will allocate for matrices, caches and scratch (vectors and tables add under 1 %)."""
+    config = read_config(file)
+    weights = plan_weights(file, config, part, binding).nbytes
+    caches, scratch = workspace_bytes(
+        config, part, options.prompt_columns, options.context, options.kv, options.sequences
+    )
+    return Footprint(weights, caches, scratch)
+
+
+def tuning_for(gpu: Gpu) -> Tuning:
+    """The fixed default order of summation and placement for a kind of device."""
+    return SOFTWARE_TUNING if gpu.caps.software else GPU_TUNING
+
+
+def arithmetic_for(gpu: Gpu) -> Arithmetic:
+    """The default: fast where the GPU multiplies packed bytes itself, which Apple's and imitated ones do not."""
+    slow = gpu.caps.software or gpu.info.backend == "Metal"
+    return Arithmetic.EXACT if slow else Arithmetic.FAST
