@@ -15,7 +15,7 @@ from app.engine.ops.quantise import Quantised
 from app.engine.ops.rope import Cache, HeadShape
 from app.engine.program import Dispatch
 from app.engine.types import Arithmetic, ColumnClass
-from app.engine.weights.layout import UNIT
+from app.engine.weights.layout import UNIT, stride
 from app.engine.weights.matrix import Block, Matrix
 from app.engine.workspace import Workspace
 
@@ -39,6 +39,9 @@ class Columns(Protocol):
 
     @property
     def count(self) -> int: ...
+
+    @property
+    def space(self) -> Workspace: ...
 
     @property
     def arithmetic(self) -> Arithmetic: ...
@@ -79,25 +82,13 @@ class StepColumns:
     kind: ColumnClass = ColumnClass.STEP
 
     def prepare(self, x: Activations, norm: Norm | None, readers: Sequence[Matrix]) -> tuple[list[Dispatch], Input]:
-        whole, floats = _reading(self.arithmetic, readers)
-        before: list[Dispatch] = []
-        if norm and floats and not self.tuning.fused_norm:
-            before.append(rmsnorm.dispatch(x, self.space.normed, norm, self.count))
-            x, norm = self.space.normed, None
-        if not whole:
-            return before, Input(x, norm)
-        quantised = self.space.quantised.sized(whole[0].columns)
-        return [*before, quantise.dispatch(x, quantised, self.count, self.caps, norm)], Input(x, norm, quantised)
+        return _prepared(self, x, norm, readers, norm_apart=not self.tuning.fused_norm)
 
     def product(
         self, matrices: Sequence[Matrix], x: Input, y: Activations, *,
         epilogue: Epilogue = Epilogue.STORE, bias: Slice | None = None, weights: Activations | None = None,
     ) -> list[Dispatch]:  # fmt: skip
-        return [
-            self._times(block, x, target, epilogue, bias, weights)
-            for matrix, target in stacked(matrices, y)
-            for block in matrix.blocks
-        ]
+        return [self._times(block, x, target, epilogue, bias, weights) for block, target in _blocks(matrices, y)]
 
     def _times(
         self, block: Block, x: Input, y: Activations, epilogue: Epilogue, bias: Slice | None,
@@ -114,7 +105,7 @@ class StepColumns:
         )
 
     def gated(self, gate_up: Sequence[Matrix], x: Input, size: int, reader: Matrix) -> tuple[list[Dispatch], Input]:
-        inner, whole = sized(self.space.inner, size), bool(_reading(self.arithmetic, (reader,))[0])
+        inner, whole = sized(self.space.inner, size), reads_whole(self, reader)
         single = gate_up[0].blocks[0] if len(gate_up) == 1 and len(gate_up[0].blocks) == 1 else None
         if single and whole and x.quantised and fast_matvec.rounds(single, self.count, self.caps):
             rounded = self.space.rounded.sized(size)
@@ -129,7 +120,7 @@ class StepColumns:
         return [*launches, *before], ready
 
     def attention(self, cache: Cache, shape: HeadShape, reader: Matrix) -> tuple[list[Dispatch], Input]:
-        space, whole = self.space, bool(_reading(self.arithmetic, (reader,))[0])
+        space, whole = self.space, reads_whole(self, reader)
         out = sized(space.attended, shape.heads * shape.size)
         fused = whole and quantise.fuses(self.caps) and shape.size % UNIT == 0
         rounded = space.quantised.sized(reader.columns) if fused else None
@@ -155,26 +146,14 @@ class PromptColumns:
     kind: ColumnClass = ColumnClass.PROMPT
 
     def prepare(self, x: Activations, norm: Norm | None, readers: Sequence[Matrix]) -> tuple[list[Dispatch], Input]:
-        whole, floats = _reading(self.arithmetic, readers)
-        before: list[Dispatch] = []
-        if norm and floats:
-            before.append(rmsnorm.dispatch(x, self.space.normed, norm, self.count))
-            x, norm = self.space.normed, None
-        if not whole:
-            return before, Input(x)
-        quantised = self.space.quantised.sized(whole[0].columns)
-        return [*before, quantise.dispatch(x, quantised, self.count, self.caps, norm)], Input(x, None, quantised)
+        return _prepared(self, x, norm, readers, norm_apart=True)
 
     def product(
         self, matrices: Sequence[Matrix], x: Input, y: Activations, *,
         epilogue: Epilogue = Epilogue.STORE, bias: Slice | None = None, weights: Activations | None = None,
     ) -> list[Dispatch]:  # fmt: skip
         assert weights is None
-        return [
-            self._times(block, x, target, epilogue, bias)
-            for matrix, target in stacked(matrices, y)
-            for block in matrix.blocks
-        ]
+        return [self._times(block, x, target, epilogue, bias) for block, target in _blocks(matrices, y)]
 
     def _times(self, block: Block, x: Input, y: Activations, epilogue: Epilogue, bias: Slice | None) -> Dispatch:
         if x.quantised and fast_matvec.takes(block):
@@ -201,21 +180,36 @@ class PromptColumns:
         return [whole, *before], ready
 
 
-def stacked(matrices: Sequence[Matrix], y: Activations) -> list[tuple[Matrix, Activations]]:
-    """Each matrix with the part of ``y`` its rows go to, one after another."""
+def _prepared(
+    ops: Columns, x: Activations, norm: Norm | None, readers: Sequence[Matrix], *, norm_apart: bool
+) -> tuple[list[Dispatch], Input]:
+    """``norm_apart``: those that read floats do not normalise them on the way."""
+    whole = next((m for m in readers if reads_whole(ops, m)), None)
+    launches: list[Dispatch] = []
+    if norm and norm_apart and not all(reads_whole(ops, m) for m in readers):
+        launches.append(rmsnorm.dispatch(x, ops.space.normed, norm, ops.count))
+        x, norm = ops.space.normed, None
+    if whole is None:
+        return launches, Input(x, norm)
+    quantised = ops.space.quantised.sized(whole.columns)
+    return [*launches, quantise.dispatch(x, quantised, ops.count, ops.caps, norm)], Input(x, norm, quantised)
+
+
+def _blocks(matrices: Sequence[Matrix], y: Activations) -> list[tuple[Block, Activations]]:
+    """Each matrix's blocks with the part of ``y`` its rows go to, one matrix after another."""
     firsts = accumulate((m.rows for m in matrices), initial=y.first)
-    return [(m, Activations(y.slice, y.stride, first)) for m, first in zip(matrices, firsts, strict=False)]
+    targets = [Activations(y.slice, y.stride, first) for first in firsts]
+    return [(block, target) for m, target in zip(matrices, targets, strict=False) for block in m.blocks]
 
 
 def sized(buffer: Activations, size: int) -> Activations:
     """A buffer used for columns of ``size`` values, fewer than it has room for."""
-    return Activations(buffer.slice, -(-size // UNIT) * UNIT)
+    return Activations(buffer.slice, stride(size))
 
 
-def _reading(arithmetic: Arithmetic, readers: Sequence[Matrix]) -> tuple[list[Matrix], list[Matrix]]:
-    """Those that read whole numbers and those that read floats."""
-    whole = [m for m in readers if arithmetic is Arithmetic.FAST and fast_matvec.takes(m.blocks[0])]
-    return whole, [m for m in readers if m not in whole]
+def reads_whole(ops: Columns, matrix: Matrix) -> bool:
+    """Whether products with this matrix take int8 columns."""
+    return ops.arithmetic is Arithmetic.FAST and fast_matvec.takes(matrix.blocks[0])
 
 
 def _threads(caps: Caps) -> int:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.engine.columns import Columns, Input, PromptColumns, StepColumns
+from app.engine.columns import Columns, Input, PromptColumns, StepColumns, reads_whole
 from app.engine.model import ExpertFfn
 from app.engine.ops import experts, fast_matvec, quantise, swiglu
 from app.engine.ops.experts import ExpertBuffers, ExpertShape
 from app.engine.ops.matvec import Activations, Epilogue, Norm
 from app.engine.ops.quantise import Quantised
 from app.engine.program import Dispatch
-from app.engine.types import Arithmetic
-from app.engine.weights.matrix import Block, Matrix
+from app.engine.weights.matrix import Matrix
 from app.engine.workspace import Workspace
 
 
@@ -57,7 +56,7 @@ class Mixture:
 
     def _down_step(self, ops: StepColumns, h: Activations) -> list[Dispatch]:
         shape, buffers, blocks = self.shape, self.buffers, self.ffn.down.blocks
-        if self._whole(ops) and len(blocks) == 1 and fast_matvec.takes(blocks[0]):
+        if len(blocks) == 1 and reads_whole(ops, self.ffn.down):
             inner = buffers.quantised
             rounded = quantise.dispatch(buffers.inner, inner, ops.count * shape.used, ops.caps)
             return [
@@ -67,9 +66,6 @@ class Mixture:
             blocks, buffers.inner, h, buffers.routes, shape, ops.count, ops.tuning, buffers.outputs,
             apart=ops.caps.software,
         )  # fmt: skip
-
-    def _whole(self, ops: Columns) -> bool:
-        return ops.arithmetic is Arithmetic.FAST
 
     def _gated_step(self, ops: StepColumns, x: Input) -> list[Dispatch]:
         shape, buffers, stacks = self.shape, self.buffers, self.ffn.gate_up
@@ -93,18 +89,17 @@ class Mixture:
     def _prompt(self, ops: Columns, x: Input) -> list[Dispatch]:
         assert isinstance(ops, PromptColumns)
         buffers, hidden = self.buffers, self.ffn.down.rows // self.shape.count
-        grouped = _FastGroups(self, ops, x) if self._grouped_fast(x) else _ExactGroups(self, ops, x)
+        grouped = _FastGroups(self, ops, x) if self._grouped_fast(ops) else _ExactGroups(self, ops, x)
         shared, shared_output = self._shared_prompt(ops, x)
         combine = experts.combine_dispatch(
             buffers.outputs, self.space.hidden, buffers.routes, self.shape, hidden, ops.count, shared_output
         )
         sort = experts.sort_dispatch(buffers.routes, buffers.groups, self.shape, ops.count, grouped.tile)
-        return [sort, *grouped.gate_up(), *shared, self._swiglu(ops), *grouped.down(hidden), combine]
+        return [sort, *grouped.gate_up(), *shared, self._swiglu(ops), *grouped.down(), combine]
 
-    def _grouped_fast(self, x: Input) -> bool:
+    def _grouped_fast(self, ops: Columns) -> bool:
         """One kind of tile serves all of a layer's stacks."""
-        stacks = (*self.ffn.gate_up, self.ffn.down)
-        return x.quantised is not None and all(fast_matvec.takes(block) for m in stacks for block in m.blocks)
+        return all(reads_whole(ops, stack) for stack in (*self.ffn.gate_up, self.ffn.down))
 
     def gate_up_places(self) -> list[tuple[Matrix, Activations]]:
         """The prompt's gate and up stacks, and where their rows go."""
@@ -138,24 +133,21 @@ class _ExactGroups:
         self.tile = self._placement.columns
 
     def gate_up(self) -> list[Dispatch]:
-        return [
-            self._times(block, stack.rows // self._mixture.shape.count, self._x.floats, y, per_slot=False)
-            for stack, y in self._mixture.gate_up_places()
-            for block in stack.blocks
-        ]
+        return [d for stack, y in self._mixture.gate_up_places() for d in self._times(stack, self._x.floats, y)]
 
-    def down(self, hidden: int) -> list[Dispatch]:
+    def down(self) -> list[Dispatch]:
         buffers = self._mixture.buffers
-        return [
-            self._times(block, hidden, buffers.inner, buffers.outputs, per_slot=True)
-            for block in self._mixture.ffn.down.blocks
-        ]
+        return self._times(self._mixture.ffn.down, buffers.inner, buffers.outputs, per_slot=True)
 
-    def _times(self, block: Block, rows: int, x: Activations, y: Activations, *, per_slot: bool) -> Dispatch:
+    def _times(self, stack: Matrix, x: Activations, y: Activations, *, per_slot: bool = False) -> list[Dispatch]:
         groups, shape = self._mixture.buffers.groups, self._mixture.shape
-        return experts.grouped_matmul(
-            block, rows, x, y, groups, shape, self._ops.count, self._placement, per_slot=per_slot
-        )
+        return [
+            experts.grouped_matmul(
+                block, stack.rows // shape.count, x, y, groups, shape, self._ops.count, self._placement,
+                per_slot=per_slot,
+            )
+            for block in stack.blocks
+        ]  # fmt: skip
 
 
 class _FastGroups:
@@ -167,23 +159,19 @@ class _FastGroups:
         self.tile = experts.fast_tile(mixture.shape, ops.count, ops.caps)
 
     def gate_up(self) -> list[Dispatch]:
-        return [
-            self._times(block, stack.rows // self._mixture.shape.count, self._x, y, per_slot=False)
-            for stack, y in self._mixture.gate_up_places()
-            for block in stack.blocks
-        ]
+        return [d for stack, y in self._mixture.gate_up_places() for d in self._times(stack, self._x, y)]
 
-    def down(self, hidden: int) -> list[Dispatch]:
+    def down(self) -> list[Dispatch]:
         buffers, pairs = self._mixture.buffers, self._ops.count * self._mixture.shape.used
         rounded = quantise.dispatch(buffers.inner, buffers.quantised, pairs, self._ops.caps)
-        products = [
-            self._times(block, hidden, buffers.quantised, buffers.outputs, per_slot=True)
-            for block in self._mixture.ffn.down.blocks
-        ]
-        return [rounded, *products]
+        return [rounded, *self._times(self._mixture.ffn.down, buffers.quantised, buffers.outputs, per_slot=True)]
 
-    def _times(self, block: Block, rows: int, x: Quantised, y: Activations, *, per_slot: bool) -> Dispatch:
+    def _times(self, stack: Matrix, x: Quantised, y: Activations, *, per_slot: bool = False) -> list[Dispatch]:
         groups, shape = self._mixture.buffers.groups, self._mixture.shape
-        return experts.fast_grouped_matmul(
-            block, rows, x, y, groups, shape, self._ops.count, self._ops.caps, per_slot=per_slot
-        )
+        return [
+            experts.fast_grouped_matmul(
+                block, stack.rows // shape.count, x, y, groups, shape, self._ops.count, self._ops.caps,
+                per_slot=per_slot,
+            )
+            for block in stack.blocks
+        ]  # fmt: skip

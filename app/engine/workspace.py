@@ -9,7 +9,6 @@ import numpy as np
 
 from app.engine.arch import Mixer, ModelConfig
 from app.engine.memory import Buffers, Meter, Slice
-from app.engine.model import stride
 from app.engine.ops.attention import partial_bytes, splits_within
 from app.engine.ops.delta import DeltaState, state_bytes
 from app.engine.ops.experts import ExpertBuffers, make_expert_buffers
@@ -19,6 +18,7 @@ from app.engine.ops.quantise import Quantised, make_quantised
 from app.engine.ops.rope import Cache, cache_bytes, scale_bytes
 from app.engine.ops.select import MAX_STOPS, SPACE_WORDS, Selection, scans_of
 from app.engine.types import STEP_COLUMNS, KvFormat, Part
+from app.engine.weights.layout import stride
 
 RECORD_WORDS = 8
 KV_CACHE, RECURRENT = "KV cache", "recurrent state"
@@ -100,7 +100,7 @@ def make_workspace(
         records=buffers.buffer(columns * RECORD_WORDS * 4, "scratch"),
         hidden=activations(config.hidden),
         normed=activations(config.hidden),
-        qkv=activations(config.qkv_rows),
+        qkv=activations(config.heads.qkv_size),
         mixed=activations(config.delta.rows) if config.delta else None,
         attended=activations(max(config.attention_size, recurrent)),
         gate_up=activations(2 * inner),

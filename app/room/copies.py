@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from app.core.errors import PooledError
 from app.engine.checkpoints import CheckpointStore, Copy, CopyKey
-from app.room.ports import State
+from app.room.ports import Compute, State
+from app.room.tasks import Tasks
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -35,6 +40,23 @@ class Copies(Protocol):
     async def drop_all(self) -> None:
         """Everything of the room, whatever engine made it."""
         ...
+
+
+async def start_copy(
+    compute: Compute, copies: Copies, tasks: Tasks, slot: int, note: bytes = b"", ids_hash: str = ""
+) -> None:
+    """The bytes are taken now, before anything else runs; the disk's work goes on beside."""
+    try:
+        state = await compute.export()
+    except PooledError as error:
+        log.warning("a conversation cannot be copied to the disk: %s", error)
+        return
+    signature = compute.signature
+
+    async def write() -> None:
+        await copies.write(signature, str(slot), state, note, ids_hash)
+
+    tasks.start(write(), "write checkpoint")
 
 
 class DiskCopies:

@@ -11,9 +11,9 @@ from typing import TypeVar
 import numpy as np
 
 from app.core.errors import PooledError
+from app.engine.lookup import LookupIndex
 from app.engine.speculate import DepthControl
 from app.engine.types import ColumnClass, Floats
-from app.room.lookup_index import LookupIndex
 from app.room.ports import Compute
 
 log = logging.getLogger(__name__)

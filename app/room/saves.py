@@ -9,7 +9,7 @@ from app.core.errors import OutOfMemory, PooledError
 from app.engine.checkpoints import hash_ids
 from app.room.chain import Chain
 from app.room.checkpoints import Checkpoint, Checkpoints, Keep, Mark, live_start
-from app.room.copies import Copies
+from app.room.copies import Copies, start_copy
 from app.room.copy_note import pack_note, read_note
 from app.room.held import Held
 from app.room.pending import PendingControl
@@ -115,7 +115,9 @@ class Saves:
         held = held.settled()
         await self._forget(chain, self._known.add(Checkpoint(slot, held, keep)))
         chain.pending.save(slot)
-        await self._copy(slot, held, keep)
+        if self._copies.kept:
+            note, ids_hash = pack_note(held, keep), hash_ids(held.fed.ids)
+            await start_copy(self._compute, self._copies, self._tasks, slot, note, ids_hash)
         return held
 
     def _on(self, chain: Chain) -> bool:
@@ -138,21 +140,6 @@ class Saves:
             else:
                 return True
         return False
-
-    async def _copy(self, slot: int, held: Held, keep: Keep) -> None:
-        """The bytes are taken now, before anything else runs; the disk's work goes on beside."""
-        if not self._copies.kept:
-            return
-        try:
-            state = await self._compute.export()
-        except PooledError as error:
-            log.warning("a conversation cannot be copied to the disk: %s", error)
-            return
-        note, ids_hash, signature = pack_note(held, keep), hash_ids(held.fed.ids), self._compute.signature
-        self._tasks.start(self._write(signature, slot, state, note, ids_hash), "write checkpoint")
-
-    async def _write(self, signature: str, slot: int, state: State, note: bytes, ids_hash: str) -> None:
-        await self._copies.write(signature, str(slot), state, note, ids_hash)
 
     # -- forgetting -------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.core.errors import PooledError
 from app.room import messages as m
-from app.room.copies import Copies
+from app.room.copies import Copies, start_copy
 from app.room.frame import DROP_ALL, Frame
 from app.room.ports import Compute, State
 from app.room.tasks import Tasks
@@ -73,19 +73,7 @@ class WorkerState:
             self.tell(m.CheckpointsLoaded(slots=await self._held(), lost=(slot,)))
             return
         if self.copies.kept:
-            await self._copy(slot)
-
-    async def _copy(self, slot: int) -> None:
-        """The bytes are taken before anything else runs; the disk's work goes on beside."""
-        try:
-            state = await self.compute.export()
-        except PooledError as error:
-            log.warning("a conversation cannot be copied to the disk: %s", error)
-            return
-        self.tasks.start(self._write(self.compute.signature, slot, state), "write checkpoint")
-
-    async def _write(self, signature: str, slot: int, state: State) -> None:
-        await self.copies.write(signature, str(slot), state)
+            await start_copy(self.compute, self.copies, self.tasks, slot)
 
     async def _held(self) -> tuple[int, ...]:
         return tuple(sorted(int(name) for name in await self.compute.saved() if name.isdecimal()))

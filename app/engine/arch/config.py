@@ -45,11 +45,5 @@ class ModelConfig:
         return len(self.mixers)
 
     @property
-    def qkv_rows(self) -> int:
-        """Width of an attention layer's projections: queries, keys, values and, where there are any, gates."""
-        gates = self.attention_size if self.heads.gated else 0
-        return self.attention_size + 2 * self.heads.kv_size + gates
-
-    @property
     def attention_size(self) -> int:
         return self.heads.heads * self.heads.size

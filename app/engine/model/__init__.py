@@ -10,10 +10,9 @@ from app.engine.model.weights import (
     ExpertFfn,
     Layer,
     Weights,
-    stride,
 )
 
 __all__ = [
     "AttentionMixer", "Cancelled", "DeltaMixer", "DenseFfn", "Draft", "ExpertFfn", "Layer", "LoadCancelled",
-    "Loaded", "WeightLoader", "WeightPlan", "Weights", "plan_weights", "stride",
+    "Loaded", "WeightLoader", "WeightPlan", "Weights", "plan_weights",
 ]  # fmt: skip

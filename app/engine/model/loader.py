@@ -14,10 +14,11 @@ from app.engine.gguf import GgufFile
 from app.engine.memory import Allocator, Arena, Slice, upload
 from app.engine.model.pipeline import packed_blocks
 from app.engine.model.plan import DraftPlan, FfnPlan, LayerPlan, WeightPlan
-from app.engine.model.weights import AttentionMixer, DeltaMixer, DenseFfn, Draft, ExpertFfn, Layer, Weights, stride
+from app.engine.model.weights import AttentionMixer, DeltaMixer, DenseFfn, Draft, ExpertFfn, Layer, Weights
 from app.engine.ops.delta import DeltaWeights
 from app.engine.ops.rope import angles
 from app.engine.types import Part
+from app.engine.weights.layout import stride
 from app.engine.weights.matrix import Matrix, MatrixPlan, load_matrix
 from app.engine.weights.reference import dequantise
 

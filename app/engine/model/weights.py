@@ -6,13 +6,7 @@ from dataclasses import dataclass
 
 from app.engine.memory import Slice
 from app.engine.ops.delta import DeltaWeights
-from app.engine.weights.layout import UNIT
 from app.engine.weights.matrix import Matrix
-
-
-def stride(size: int) -> int:
-    """Floats between columns of an activation: whole units, so that padded weights meet zeros."""
-    return -(-size // UNIT) * UNIT
 
 
 @dataclass(frozen=True)

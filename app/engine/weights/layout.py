@@ -38,6 +38,11 @@ def units(columns: int) -> int:
     return -(-columns // UNIT)
 
 
+def stride(size: int) -> int:
+    """Floats between columns of an activation: whole units, so that padded weights meet zeros."""
+    return units(size) * UNIT
+
+
 def packed_bytes(kind: TensorType, rows: int, columns: int) -> tuple[int, int]:
     """Bytes of the quants and the extra stream of a matrix; sections are whole words, hence the four."""
     count = rows * units(columns)

@@ -5,18 +5,7 @@ $column
 const HEAD = ${head}u;
 const QUADS = HEAD / 4u;
 const GROUP = ${group}u;
-override COLUMNS: u32;
-override KV_HEADS: u32;
-override Q_STRIDE: u32;
-override OUT_STRIDE: u32;
-override SCALE: f32;
-
-@group(0) @binding(0) var<storage, read> columns: array<Column>;
-@group(0) @binding(1) var<storage, read> qkv: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> keys: array<$quad>;
-@group(0) @binding(3) var<storage, read> values: array<$quad>;
-@group(0) @binding(4) var<storage, read_write> out: array<vec4<f32>>;
-$scale_binding
+$bindings
 
 $key4
 

@@ -17,18 +17,7 @@ const QUERY_TASKS = ROW_QUADS * DEPTH_QUADS;
 const TASKS = QUERY_TASKS + 16u * DEPTH_QUADS;
 const SCORE_ROWS = ROW_QUADS / ${score_quads}u;
 const OUT_THREADS = THREADS / 8u;
-override COLUMNS: u32;
-override KV_HEADS: u32;
-override Q_STRIDE: u32;
-override OUT_STRIDE: u32;
-override SCALE: f32;
-
-@group(0) @binding(0) var<storage, read> columns: array<Column>;
-@group(0) @binding(1) var<storage, read> qkv: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> keys: array<$quad>;
-@group(0) @binding(3) var<storage, read> values: array<$quad>;
-@group(0) @binding(4) var<storage, read_write> out: array<vec4<f32>>;
-$scale_binding
+$bindings
 // Queries and keys of a step, then maxima and sums, then values.
 var<workgroup> stage: array<vec4<f32>, ${stage}>;
 // Scores, then weights: [key][row quad].

@@ -78,13 +78,26 @@ def tile_dispatch(
     return Dispatch(kernel, slices, (-(-columns * shape.group // rows), shape.kv_heads, 1))
 
 
+_BINDINGS = """override COLUMNS: u32;
+override KV_HEADS: u32;
+override Q_STRIDE: u32;
+override OUT_STRIDE: u32;
+override SCALE: f32;
+
+@group(0) @binding(0) var<storage, read> columns: array<Column>;
+@group(0) @binding(1) var<storage, read> qkv: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> keys: array<{quad}>;
+@group(0) @binding(3) var<storage, read> values: array<{quad}>;
+@group(0) @binding(4) var<storage, read_write> out: array<vec4<f32>>;
+{scales}"""
+
+
 def _common(shape: HeadShape, kind: KvFormat) -> dict[str, object]:
     return {
         "column": COLUMN_STRUCT,
         "head": shape.size,
         "group": shape.group,
-        "quad": QUAD_TYPE[kind],
-        "scale_binding": scale_binding(kind, 5),
+        "bindings": _BINDINGS.format(quad=QUAD_TYPE[kind], scales=scale_binding(kind, 5)),
         "key4": quad_function("key4", "keys", shape, kind, values=False),
         "value4": quad_function("value4", "values", shape, kind, values=True),
     }

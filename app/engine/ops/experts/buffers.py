@@ -9,7 +9,7 @@ from app.engine.ops.experts.prompt import SMALLEST_TILE, TILE_BYTES, Groups, til
 from app.engine.ops.experts.shape import ExpertShape, with_shared
 from app.engine.ops.matvec import Activations
 from app.engine.ops.quantise import Quantised, make_quantised
-from app.engine.weights.layout import UNIT, units
+from app.engine.weights.layout import stride
 
 
 @dataclass(frozen=True)
@@ -33,25 +33,20 @@ def make_expert_buffers(buffers: Buffers, shape: ExpertShape, hidden: int, colum
     pairs = columns * shape.slots
     tiles = tile_count(with_shared(shape), columns, SMALLEST_TILE)
     sizes = {
-        "logits": columns * _stride(shape.logits) * 4,
+        "logits": columns * stride(shape.logits) * 4,
         "routes": columns * shape.slots * 8,
         "pairs": pairs * 4,
         "tiles": tiles * TILE_BYTES,
-        "wide": pairs * max(_stride(2 * shape.inner), _stride(hidden)) * 4,
-        "inner": pairs * _stride(shape.inner) * 4,
+        "wide": pairs * max(stride(2 * shape.inner), stride(hidden)) * 4,
+        "inner": pairs * stride(shape.inner) * 4,
     }
     made = {name: buffers.buffer(size, "scratch") for name, size in sizes.items()}
     return ExpertBuffers(
-        logits=Activations(made["logits"], _stride(shape.logits)),
+        logits=Activations(made["logits"], stride(shape.logits)),
         routes=made["routes"],
         groups=Groups(made["pairs"], made["tiles"]),
-        gate_up=Activations(made["wide"], _stride(2 * shape.inner)),
-        inner=Activations(made["inner"], _stride(shape.inner)),
-        outputs=Activations(made["wide"], _stride(hidden)),
+        gate_up=Activations(made["wide"], stride(2 * shape.inner)),
+        inner=Activations(made["inner"], stride(shape.inner)),
+        outputs=Activations(made["wide"], stride(hidden)),
         quantised=make_quantised(buffers, shape.inner, pairs),
     )
-
-
-def _stride(size: int) -> int:
-    """Floats between columns: whole units, so that padded weights meet zeros."""
-    return units(size) * UNIT

@@ -5,8 +5,15 @@ from __future__ import annotations
 from app.engine.device import Caps
 from app.engine.memory import Slice
 from app.engine.ops import fast_matmul
-from app.engine.ops.experts.prompt import SMALLEST_TILE, TILE_STRUCT, Groups, tile_count
-from app.engine.ops.experts.shape import ROUTE_STRUCT, ExpertShape, experts_of
+from app.engine.ops.experts.prompt import (
+    SMALLEST_TILE,
+    TILE_BINDINGS,
+    TILE_DECLARATIONS,
+    TILE_PLACE,
+    Groups,
+    tile_count,
+)
+from app.engine.ops.experts.shape import ROUTED, ExpertShape, experts_of, one_slot
 from app.engine.ops.fast_matvec.order import Order
 from app.engine.ops.fast_matvec.source import Place, write_kernel
 from app.engine.ops.matvec import Activations, Epilogue
@@ -15,38 +22,24 @@ from app.engine.ops.render import unrolled
 from app.engine.program import Dispatch, Kernel, spread
 from app.engine.weights.matrix import Block
 
-_OVERRIDES = f"""{ROUTE_STRUCT}
-override FIRST: u32;
-override EXPERTS: u32;
-override EXPERT_ROWS: u32;
-override USED: u32;
-override SLOTS: u32;
-override SHARING: u32;
-"""
-
 _ONE_SLOT = Place(
-    text="""    let column = group.z / SHARING;
-    let out_column = group.z;
-    let expert = routes[group.z / USED * SLOTS + group.z % USED].expert;
-    if (expert < FIRST || expert >= FIRST + EXPERTS) { return; }
-    let origin_0 = (expert - FIRST) * EXPERT_ROWS;""",
+    text=one_slot("origin_0"),
     binding="routes: array<Route>",
-    declarations=_OVERRIDES,
+    declarations=ROUTED,
 )
 
 
 def fast_step_matvec(
     block: Block, rows_each: int, x: Quantised, y: Activations, routes: Slice, shape: ExpertShape, columns: int,
-    caps: Caps, *, epilogue: Epilogue = Epilogue.STORE, per_slot: bool = False,
+    caps: Caps, *, epilogue: Epilogue = Epilogue.STORE,
 ) -> Dispatch:  # fmt: skip
-    """``step_matvec`` over int8 columns: one of ``x`` a column or, ``per_slot``, one a column and slot."""
+    """``step_matvec`` over int8 columns."""
     rows = rows_each // 2 if epilogue is Epilogue.SWIGLU else rows_each
     order = _order(caps)
     source = write_kernel(block.kind, 1, order, epilogue, caps, _ONE_SLOT)
-    sharing = 1 if per_slot else shape.used
     grid = spread(-(-rows // (order.teams * order.rows)))
     return _dispatch(
-        block, source, x, y, routes, _constants(block, rows_each, rows, y, shape, sharing),
+        block, source, x, y, routes, _constants(block, rows_each, rows, y, shape, shape.used),
         (grid[0], grid[1], columns * shape.used), "fast experts",
     )  # fmt: skip
 
@@ -61,7 +54,7 @@ def fast_step_down(
     lines += "\n" + unrolled(used, lambda k: f"    let mix_{k} = route_{k}.weight;")
     place = Place(
         text=f"    let column = group.z * COLS;\n    let out_column = group.z;\n{lines}",
-        binding="routes: array<Route>", declarations=_OVERRIDES, apart=True, mixed=True,
+        binding="routes: array<Route>", declarations=ROUTED, apart=True, mixed=True,
     )  # fmt: skip
     source = write_kernel(block.kind, used, order, Epilogue.ADD, caps, place)
     grid = spread(-(-rows // (order.teams * order.rows)))
@@ -96,22 +89,7 @@ def fast_tile(shape: ExpertShape, columns: int, caps: Caps) -> int:
     return next((tile for tile in (64, 32) if average >= 0.75 * tile), 16)
 
 
-_GROUPED = fast_matmul.Place(
-    text="""    let tile = tiles[group.y];
-    if (tile.count == 0u || tile.expert < FIRST || tile.expert >= FIRST + EXPERTS) { return; }
-    let first_col = tile.first;
-    let end_col = tile.first + tile.count;
-    let origin = (tile.expert - FIRST) * ROWS;""",
-    bindings=("pairs: array<u32>", "tiles: array<Tile>"),
-    declarations=f"""{TILE_STRUCT}
-override FIRST: u32;
-override EXPERTS: u32;
-override PAIRS: u32;
-override SHARING: u32;
-
-fn x_row(col: u32) -> u32 {{ return pairs[min(col, PAIRS - 1u)] / SHARING; }}
-fn y_row(col: u32) -> u32 {{ return pairs[col]; }}""",
-)
+_GROUPED = fast_matmul.Place(text=TILE_PLACE, bindings=TILE_BINDINGS, declarations=TILE_DECLARATIONS)
 
 
 def _order(caps: Caps) -> Order:

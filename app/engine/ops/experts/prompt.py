@@ -28,9 +28,9 @@ struct Tile {
 }
 """
 
-_GROUPED = Columns(
-    bindings=("pairs: array<u32>", "tiles: array<Tile>"),
-    declarations=f"""{TILE_STRUCT}
+# What a kernel over tiles of pairs declares, in either arithmetic.
+TILE_BINDINGS = ("pairs: array<u32>", "tiles: array<Tile>")
+TILE_DECLARATIONS = f"""{TILE_STRUCT}
 override FIRST: u32;
 override EXPERTS: u32;
 override PAIRS: u32;
@@ -38,14 +38,14 @@ override SHARING: u32;
 
 // Columns past the tile's end are read but never written.
 fn x_row(col: u32) -> u32 {{ return pairs[min(col, PAIRS - 1u)] / SHARING; }}
-fn y_row(col: u32) -> u32 {{ return pairs[col]; }}""",
-    place="""    let tile = tiles[group.y];
+fn y_row(col: u32) -> u32 {{ return pairs[col]; }}"""
+TILE_PLACE = """    let tile = tiles[group.y];
     if (tile.count == 0u || tile.expert < FIRST || tile.expert >= FIRST + EXPERTS) { return; }
     let first_col = tile.first;
     let end_col = tile.first + tile.count;
-    let origin = (tile.expert - FIRST) * ROWS;""",
-    inside="col < end_col",
-)
+    let origin = (tile.expert - FIRST) * ROWS;"""
+
+_GROUPED = Columns(bindings=TILE_BINDINGS, declarations=TILE_DECLARATIONS, place=TILE_PLACE, inside="col < end_col")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,26 @@ struct Route {
 """
 
 
+ROUTED = f"""{ROUTE_STRUCT}
+override FIRST: u32;
+override EXPERTS: u32;
+override EXPERT_ROWS: u32;
+override USED: u32;
+override SLOTS: u32;
+override SHARING: u32 = 1u;
+"""
+"""What a kernel that follows a column's routes declares."""
+
+
+def one_slot(origin: str) -> str:
+    """WGSL of a workgroup that takes one route: its columns, and the row where its expert begins as ``origin``."""
+    return f"""    let column = group.z / SHARING;
+    let out_column = group.z;
+    let expert = routes[group.z / USED * SLOTS + group.z % USED].expert;
+    if (expert < FIRST || expert >= FIRST + EXPERTS) {{ return; }}
+    let {origin} = (expert - FIRST) * EXPERT_ROWS;"""
+
+
 @dataclass(frozen=True)
 class ExpertShape:
     """Each column goes to the ``used`` best of ``count`` experts of ``inner`` values.

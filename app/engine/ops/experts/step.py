@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from app.engine.memory import Slice
 from app.engine.ops.experts.combine import combine_dispatch
-from app.engine.ops.experts.shape import ROUTE_STRUCT, ExpertShape, experts_of
+from app.engine.ops.experts.shape import ROUTED, ExpertShape, experts_of, one_slot
 from app.engine.ops.matvec import Activations, Epilogue, Norm, Tuning
 from app.engine.ops.matvec.source import Place, outputs_each, write_kernel
 from app.engine.ops.render import unrolled
@@ -18,23 +18,10 @@ _SHARED_BYTES = 16 << 10
 _MOST_SUMS = 16
 """Sums a thread of the down kernel keeps, four floats each."""
 
-_OVERRIDES = f"""{ROUTE_STRUCT}
-override FIRST: u32;
-override EXPERTS: u32;
-override EXPERT_ROWS: u32;
-override USED: u32;
-override SLOTS: u32;
-override SHARING: u32 = 1u;
-"""
-
 _ONE_SLOT = Place(
-    text="""    let column = group.z / SHARING;
-    let out_column = group.z;
-    let expert = routes[group.z / USED * SLOTS + group.z % USED].expert;
-    if (expert < FIRST || expert >= FIRST + EXPERTS) { return; }
-    let origin = (expert - FIRST) * EXPERT_ROWS;""",
+    text=one_slot("origin"),
     binding="routes: array<Route>",
-    declarations=_OVERRIDES,
+    declarations=ROUTED,
 )
 
 _MIXED = """
@@ -97,7 +84,7 @@ def _mixed_down(
     place = Place(
         text=f"    let column = group.z * COLS;\n    let out_column = group.z;\n{origins}",
         binding="routes: array<Route>",
-        declarations=_OVERRIDES + _MIXED,
+        declarations=ROUTED + _MIXED,
         mixed=True,
     )
     source = write_kernel(block.kind, used, tuning, Epilogue.ADD, place)
