@@ -61,7 +61,7 @@ async def _run(options: Options) -> int:
     console = Console()
     try:
         settings = _settings(options)
-        async with _device(settings) as device:
+        async with _device(settings, fixed_host=isinstance(options, HostOptions)) as device:
             return await _in_room(options, device, console)
     except PooledError as error:
         console.print(f"{error.what} {error.remedy}".strip(), markup=False, highlight=False)
@@ -85,11 +85,11 @@ class _Device:
 
 
 @asynccontextmanager
-async def _device(settings: Settings) -> AsyncGenerator[_Device]:
+async def _device(settings: Settings, *, fixed_host: bool) -> AsyncGenerator[_Device]:
     secrets = await open_secrets()
     try:
         network, room = network_of(settings, secrets), room_settings(settings.room)
-        application = await assemble(network, room, passes=secrets.passes())
+        application = await assemble(network, room, passes=secrets.passes(), fixed_host=fixed_host)
         try:
             yield _Device(settings, secrets, application)
         finally:

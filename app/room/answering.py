@@ -17,9 +17,6 @@ class Answering:
 
     question: Question
     style: Style
-    seed: int
-    continued: bool = False
-    earlier: tuple[int, ...] = ()
     ids: list[int] = field(default_factory=list[int])
     text: str = ""
     stream: Utf8Stream = field(default_factory=Utf8Stream)

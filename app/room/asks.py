@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.core.errors import RoomError
+from app.prompt.chat import Style
 
 MOST_WAITING = 10
 MOST_PER_DEVICE = 2
@@ -12,12 +13,17 @@ MOST_PER_DEVICE = 2
 
 @dataclass(frozen=True)
 class Question:
-    """One question. ``asker`` is a peer id; ``mid`` names the exchange in the whole room."""
+    """One question. ``asker`` is a peer id; ``mid`` names the exchange in the whole room.
+
+    ``seed`` draws the answer's words. ``style`` None: the room's.
+    """
 
     asker: str
     name: str
     text: str
     mid: str
+    seed: int = 0
+    style: Style | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from app.core.errors import GpuError
@@ -71,8 +71,13 @@ async def assemble(
     settings: RoomSettings | None = None,
     table: ModelTable | None = None,
     passes: Passes | None = None,
+    *,
+    fixed_host: bool = False,
 ) -> Application:
-    """Opens and measures the GPU, which takes up to a second, and builds a room around it."""
+    """Opens and measures the GPU, which takes up to a second, and builds a room around it.
+
+    ``fixed_host``: rooms opened here run their model here, whoever lends more.
+    """
     network, table = network or Network(), table or builtin_table()
     shelf = Shelf(table)
     compute = EngineCompute(shelf)
@@ -84,7 +89,7 @@ async def assemble(
         table=table,
         open_language=lambda record: open_language(shelf, record),
         choose=choose,
-        meta=own_meta(gpu),
+        meta=replace(own_meta(gpu), fixed_host=fixed_host),
         on_disk=shelf.on_disk,
         passes=passes or PassesInMemory(),
         link_of=network.link_of,

@@ -27,13 +27,18 @@ HOST_ONLY: frozenset[type[m.Message]] = frozenset(
         m.VisibilityIs,
         m.StyleIs,
         m.Busy,
-        m.StartFailed,
         m.Load,
         m.Share,
-        m.Silent,
+        m.Wake,
+        m.CheckpointSave,
+        m.CheckpointLoad,
     }
 )
-CREATOR_ONLY: frozenset[type[m.Message]] = frozenset({m.Roster, m.ModelHostIs, m.StartRefused})
+CREATOR_ONLY: frozenset[type[m.Message]] = frozenset({m.Roster, m.ModelHostIs, m.RulesAre})
+EITHER: frozenset[type[m.Message]] = frozenset({m.StartFailed, m.Silent})
+"""The creator's word counts as much as the model host's: it may outlive a model host."""
+BETWEEN: frozenset[type[m.Message]] = frozenset({m.StartRefused, m.PastIs})
+"""From the creator to the others, and from the model host to the creator."""
 CHAIN_ONLY: frozenset[type[m.Message]] = frozenset(
     {m.Ready, m.Linked, m.LinkLost, m.LoadShare, m.Telemetry, m.CheckpointsLoaded}
 )
@@ -49,19 +54,29 @@ class Viewpoint:
     chain: Collection[str] = ()
 
     @property
+    def host(self) -> str:
+        return self.followed or self.creator
+
+    @property
     def hosts(self) -> bool:
-        return (self.followed or self.creator) == self.me
+        return self.host == self.me
 
 
 def counts(message: m.Message, sender: str, view: Viewpoint) -> bool:
     """Whether a message of this kind from this peer is listened to."""
-    kind = type(message)
+    kind, owner = type(message), view.me == view.creator
     if kind in CREATOR_ONLY:
-        return sender == view.creator and view.me != view.creator
+        return sender == view.creator and not owner
     if kind in HOST_ONLY:
-        return not view.hosts and sender == (view.followed or view.creator)
+        return not view.hosts and sender == view.host
+    if kind in EITHER:
+        return (sender == view.creator and not owner) or (not view.hosts and sender == view.host)
+    if kind in BETWEEN:
+        return sender == (view.host if owner else view.creator)
     if kind in CHAIN_ONLY:
         return view.hosts and sender in view.chain
+    if kind is m.Typing:
+        return view.hosts or sender == view.host
     if kind is m.StartRequest:
         return view.me == view.creator or sender == view.creator
     return True

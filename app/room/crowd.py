@@ -13,6 +13,7 @@ class Crowd(Protocol):
     """The room's members and how to reach them. Sending never blocks and never raises."""
 
     me: str
+    creator: str
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -33,6 +34,10 @@ class Crowd(Protocol):
 
     def happened(self, event: Event) -> None:
         """What only the own screen shows."""
+        ...
+
+    async def reach(self) -> None:
+        """Links to all members, as far as they come up; returns when each is there or was given up."""
         ...
 
 

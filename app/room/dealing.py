@@ -93,21 +93,18 @@ class Dealing:
     # -- starting ---------------------------------------------------------------------------------------
 
     def start(self, wish: StartWish, *, again: bool = False) -> None:
-        """Raises RoomError while another start runs, unless this one replaces it, and ModelError or RoomError
-        for a model that could not take the place of the one that runs, which then goes on."""
+        """Begins at once; everybody has heard of a first start from the creator, of a re-deal it is told here.
+
+        Raises RoomError while another start runs, unless this one replaces it.
+        """
         if self.stage is Stage.STARTING and not again:
             raise RoomError("A model is being started already.", "Wait for it, or stop it first.")
-        if self.chain is not None and not again:
-            self._plan(self._ports.table.get(wish.model), wish)
         self._cancel()
         if self.chain is not None:
             self._end_chain(self.chain, another=not again)
         self.stage, self._wish = Stage.STARTING, wish
         if again:
             self._ports.crowd.tell(m.Redeal(by=wish.by, model=wish.model))
-        else:
-            me = self._ports.crowd.me
-            self._ports.crowd.tell(m.StartRequest(model=wish.model, boss=me, by=wish.by, ctx=wish.context))
         self._start = self._tasks.start(self._run(wish), "model start")
 
     def _end_chain(self, chain: Chain, *, another: bool) -> None:
@@ -166,7 +163,8 @@ class Dealing:
 
     def _plan(self, record: ModelRecord, wish: StartWish) -> Plan:
         crowd = self._ports.crowd
-        members = self._trusted(deal_order(crowd.members, crowd.me))
+        linked = [member for member in crowd.members if member.id == crowd.me or crowd.link(member.id)]
+        members = self._trusted(deal_order(linked, crowd.me))
         measured = tuple(self._ms_per_layer.items())
         settings = self._ports.settings()
         planned = plan(record, members, Wish(wish.context, settings.split, measured, settings.kv))

@@ -140,6 +140,7 @@ class WentOnline:
     label: str
     context: int
     wanted: int = 0
+    model_host: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,11 @@ class Role(Enum):
     CHAIN_WHILE_STARTING = 45.0
     PHONE = 60.0
 
+    @property
+    def holds(self) -> bool:
+        """Whether a running answer waits for it: a device of the chain, or the one that runs the model."""
+        return self in {Role.CHAIN, Role.CREATOR}
+
 
 class Verdict(Enum):
     """ALIVE, SILENT (shown as not responding; an answer waits) or GONE (drop the link)."""
@@ -70,7 +75,7 @@ def judge(subject: Subject, watch: Watch, now: float) -> Verdict:
     silence = now - subject.heard
     if silence > subject.role.value:
         return Verdict.GONE
-    if watch.answering_since is not None and subject.role is Role.CHAIN:
+    if watch.answering_since is not None and subject.role.holds:
         counted = now - max(subject.heard, watch.answering_since)
         return Verdict.SILENT if counted > hold_after(subject.rtt) else Verdict.ALIVE
     return Verdict.SILENT if silence > SHOWN_IDLE else Verdict.ALIVE

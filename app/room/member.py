@@ -1,119 +1,146 @@
-"""A device in somebody else's room: it follows the model host, asks, and holds layers when it is told to."""
+"""A device in somebody else's room: it follows the model host or is it, asks, and holds layers when told to."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from app.core.clock import Clock
-from app.core.errors import ProtocolError
+from app.core.errors import PooledError
 from app.room import messages as m
-from app.room.authority import Viewpoint, counts
-from app.room.events import (
-    CreatorLost,
-    Event,
-    LinkMeasured,
-    RoomEnded,
-    RosterChanged,
-    SettingsChanged,
-)
-from app.room.frame import Frame
-from app.room.liveness import Role
+from app.room.authority import counts
+from app.room.dealing import StartWish
+from app.room.events import CreatorLost, Event, LinkMeasured, Member, RoomEnded, RosterChanged, SettingsChanged
+from app.room.meta import Meta
+from app.room.model_side import ModelSide, SidePorts
+from app.room.past import read_past
+from app.room.peers import Peers
+from app.room.pick import model_host_of
 from app.room.ports import Link
-from app.room.ports import Message as RawMessage
 from app.room.roster import Roster, read_roster
-from app.room.screen import View, to_events
 from app.room.settings import RoomSettings
-from app.room.watcher import Watcher, Watching
-from app.room.worker import Worker
+from app.room.styles import read_rules
+from app.room.tasks import Tasks
 
 log = logging.getLogger(__name__)
+
+REACH_SECONDS = 20.0
+REACH_AGAIN = 5.0
+NOT_PICKED = "This device sees other devices in the room, so it does not run the model."
 
 
 @dataclass(frozen=True)
 class MemberPorts:
-    """``lost`` is called once when the creator's link ends without a goodbye."""
+    """``lost`` is called when the creator's link ends without a goodbye, ``over`` when the room has ended."""
 
     me: str
     creator: str
-    clock: Clock
-    emit: Callable[[Event], None]
-    label: Callable[[str], str]
+    side: SidePorts
     lost: Callable[[], None]
     over: Callable[[], None]
 
 
 class MemberSession:
-    """The member's side of one room, over any number of reconnections."""
+    """The member's side of one room, over any number of reconnections: its crowd is the creator's roster."""
 
     def __init__(self, ports: MemberPorts) -> None:
+        self.me, self.creator = ports.me, ports.creator
         self.roster = Roster()
         self.settings = RoomSettings()
-        self.worker: Worker | None = None
         self._ports = ports
-        self._link: Link | None = None
-        self._followed = ""
-        self._watcher = Watcher(ports.clock)
-        self._watcher.on_gone = lambda _id: self._ended()
-        self._watcher.on_rtt = self._measured
+        self._clock = ports.side.clock
+        self._tasks = Tasks()
+        self._reaching: dict[str, float] = {}
+        self._known: set[str] = set()
+        self._peers = Peers(self._clock)
+        self._peers.on_message = self._heard
+        self._peers.on_frame = lambda link, frame: self.side.frame(frame, link.peer_id)
+        self._peers.on_gone = self._gone
+        self._peers.on_rtt = self._measured
+        self._peers.on_silence(
+            lambda id: self.side.silent(id, silent=True), lambda id: self.side.silent(id, silent=False)
+        )
+        self.side = ModelSide(replace(ports.side, emit=self._emit), self, lambda: self.settings)
+        self.side.on_past = lambda past: self.send(self.creator, past.message())
+
+    # -- the crowd ----------------------------------------------------------------------------------------------
 
     @property
-    def creator_link(self) -> Link | None:
-        return self._link
+    def members(self) -> tuple[Member, ...]:
+        return self.roster.members
 
     @property
     def name(self) -> str:
         """As the creator gave it."""
-        own = self.roster.find(self._ports.me)
+        own = self.roster.find(self.me)
         return own.name if own else ""
 
-    def connected(self, link: Link) -> None:
-        """The first link to the creator, or the one after a reconnection."""
-        self._link = link
-        link.on_message = lambda raw: self.heard(link, raw)
-        link.on_frame = lambda frame: self.frame(link, frame)
-        link.on_closed = lambda _reason: self._ended() if self._link is link else None
-        self._watcher.add(link)
+    def link(self, id: str) -> Link | None:
+        return self._peers.link(id)
 
-    def neighbour(self, link: Link) -> None:
-        """A proved link to another device: pings and frames only, whoever dialed."""
-        link.on_message = lambda raw: self.heard(link, raw)
-        link.on_frame = lambda frame: self.frame(link, frame)
-        link.on_closed = lambda _reason: self._neighbour_gone(link)
-
-    def _neighbour_gone(self, link: Link) -> None:
-        if self.worker is not None:
-            self.worker.link_closed(link.peer_id)
+    def send(self, id: str, message: m.Message) -> None:
+        self._peers.send(id, message)
 
     def tell(self, message: m.Message) -> None:
-        """To the model host, which lives on the creator's device."""
-        if self._link is not None:
-            self._link.send(m.encode(message))
+        self.show(message)
+        for member in self.members:
+            self._peers.send(member.id, message)
 
-    def frame(self, link: Link, frame: Frame) -> None:
-        if self.worker is not None:
-            self.worker.frame(frame, link.peer_id)
+    def show(self, message: m.Message) -> None:
+        self.side.show(message)
 
-    def heard(self, link: Link, raw: RawMessage) -> None:
-        """A bad message of a peer is dropped."""
-        try:
-            message = m.decode(raw)
-        except ProtocolError as error:
-            log.info("%s: %s", link.peer_id, error)
+    def happened(self, event: Event) -> None:
+        self._emit(event)
+
+    def _emit(self, event: Event) -> None:
+        if isinstance(event, SettingsChanged):
+            self.settings = event.settings
+        self._ports.side.emit(event)
+
+    async def reach(self) -> None:
+        await asyncio.gather(*(self._reach(member.id) for member in self.members if member.id != self.me))
+
+    async def _reach(self, id: str) -> None:
+        """A link that does not come up is tried again from the room's clock."""
+        link = self._peers.link(id)
+        if link is not None and link.open:
             return
-        if message is not None and counts(message, link.peer_id, self._view()):
-            self._act(link, message)
+        self._reaching[id] = self._clock.now()
+        try:
+            async with asyncio.timeout(REACH_SECONDS):
+                await self._ports.side.dial(id, False)
+        except (PooledError, TimeoutError) as error:
+            log.info("%s cannot be reached to run the model with: %s", id, error)
 
-    def _view(self) -> Viewpoint:
-        return Viewpoint(self._ports.me, self._ports.creator, self._followed)
+    # -- links --------------------------------------------------------------------------------------------------
+
+    def connected(self, link: Link) -> None:
+        """A proved link: to the creator, the first one or one after a reconnection, or to another device."""
+        self._peers.add(link)
+        member = self.roster.find(link.peer_id)
+        if member is not None and self.side.running is not None:
+            self._greet(member)
+
+    def _greet(self, member: Member) -> None:
+        back = member.name in self._known
+        self._known.add(member.name)
+        self.side.greet(member, back=back)
+
+    def _gone(self, id: str) -> None:
+        self.side.link_gone(id)
+        if id == self.creator:
+            self._emit(CreatorLost())
+            self._ports.lost()
+
+    # -- hearing ------------------------------------------------------------------------------------------------
+
+    def _heard(self, link: Link, message: m.Message) -> None:
+        if counts(message, link.peer_id, self.side.view):
+            self._act(link, message)
 
     def _act(self, link: Link, message: m.Message) -> None:
         match message:
-            case m.Ping():
-                link.send(m.encode(m.Pong(ts=message.ts)))
-            case m.Pong():
-                self._watcher.pong(link.peer_id, message)
             case m.Leaving() | m.Bye():
                 self._goodbye(link, message)
             case m.WeightRequest():
@@ -121,68 +148,87 @@ class MemberSession:
             case m.InventoryRequest():
                 link.send(m.encode(m.Inventory(url=message.url)))
             case m.Roster():
-                self.roster = read_roster(message)
-                self._ports.emit(RosterChanged(self.roster.members))
+                self._roster_came(read_roster(message))
             case m.ModelHostIs():
-                self._followed = message.id
+                self.side.named(message.id)
+            case m.StartRequest():
+                self._start_came(message)
+            case m.PastIs():
+                self.side.past = read_past(message)
+            case m.RulesAre():
+                self._rules_came(message)
             case _:
-                self._from_model_host(message)
+                self._from_member(link.peer_id, message)
 
-    def _from_model_host(self, message: m.Message) -> None:
-        worker = self.worker
-        match message:
-            case m.Load() if worker is not None:
-                worker.load(message)
-            case m.Load():
-                self.tell(m.DeviceError(message="This device cannot hold layers.", load=True))
-            case m.Next() if worker is not None:
-                worker.next(message)
-            case m.Layers() if worker is not None:
-                worker.dealt(message.by, self.name)
-            case m.StartFailed() if worker is not None:
-                worker.stop_load()
-            case _:
-                pass
-        self._show(message)
+    def _from_member(self, id: str, message: m.Message) -> None:
+        """A link may be up before the creator's roster names who is at its other end."""
+        self.side.said(self.roster.find(id) or Member(id, id[:8], Meta()), message)
 
-    def _show(self, message: m.Message) -> None:
-        model_host = self._followed or self._ports.creator
-        for event in to_events(message, View(model_host, self.settings, self._ports.label)):
-            if isinstance(event, SettingsChanged):
-                self.settings = event.settings
-            self._ports.emit(event)
+    def _start_came(self, start: m.StartRequest) -> None:
+        """A start relayed by the creator is followed where this device's own pick agrees."""
+        boss = start.boss or self.creator
+        if boss != model_host_of(self.members, self.creator):
+            if boss == self.me:
+                self.send(self.creator, m.StartRefused(why=NOT_PICKED))
+            return
+        self.show(start)
+        self._known = {member.name for member in self.members}
+        self.side.start(boss, StartWish(start.model, start.ctx, start.by))
+
+    def _rules_came(self, message: m.RulesAre) -> None:
+        before = self.settings
+        self._emit(SettingsChanged(read_rules(message, before)))
+        self.side.settings_changed(before)
+
+    def _roster_came(self, roster: Roster) -> None:
+        before, self.roster = self.roster, roster
+        self._emit(RosterChanged(roster.members))
+        here = {member.id for member in roster.members}
+        for gone in (member for member in before.members if member.id not in here):
+            if self.side.running is not None:
+                self.side.link_gone(gone.id)
+            elif gone.id == self.side.following.host:
+                self.side.host_gone(gone.name)
 
     def _goodbye(self, link: Link, message: m.Leaving | m.Bye) -> None:
         """The creator may end the room or put this device out; others just go."""
-        if link.peer_id != self._ports.creator:
-            link.close("left")
-            return
-        if isinstance(message, m.Bye):
-            self._link = None
-            reason = message.reason or "The room was closed."
-            self._ports.emit(RoomEnded(reason))
+        self._peers.remove(link.peer_id)
+        if link.peer_id == self.creator and isinstance(message, m.Bye):
+            self._emit(RoomEnded(message.reason or "The room was closed."))
             self._ports.over()
-        link.close("left")
+        elif link.peer_id == self.creator:
+            self._gone(link.peer_id)
+        else:
+            self.side.link_gone(link.peer_id, final=isinstance(message, m.Leaving) and message.final)
 
-    def _measured(self, id: str, seconds: float) -> None:
-        path = self._link.path if self._link is not None else "unknown"
-        self._ports.emit(LinkMeasured(id, seconds * 1000, path))
+    def _measured(self, link: Link, seconds: float) -> None:
+        self._emit(LinkMeasured(link.peer_id, seconds * 1000, link.path))
+        self.side.rtt(link, seconds)
 
-    def _ended(self) -> None:
-        link, self._link = self._link, None
-        if link is None:
-            return
-        self._watcher.remove(link.peer_id)
-        link.close("silent")
-        self._ports.emit(CreatorLost())
-        self._ports.lost()
+    # -- this device's own doing --------------------------------------------------------------------------------
+
+    def start(self, model: str, context: int) -> None:
+        boss = model_host_of(self.members, self.creator)
+        self.send(self.creator, m.StartRequest(model=model, boss=boss, by=self.name, ctx=context))
 
     def tick(self) -> None:
-        self._watcher.tick(Watching(role=lambda _id: Role.CREATOR, loading=lambda _id: False))
+        self._peers.tick(self.side.watching())
+        self.side.tick()
+        if self.side.running is not None:
+            self._reach_missing(self._clock.now())
+
+    def _reach_missing(self, now: float) -> None:
+        """The model host keeps a link to everybody in the roster."""
+        for member in self.members:
+            link, tried = self._peers.link(member.id), self._reaching.get(member.id, float("-inf"))
+            missing = link is None and member.id not in {self.me, self.creator}
+            if missing and now - tried >= REACH_AGAIN:
+                self._reaching[member.id] = now
+                self._tasks.start(self._reach(member.id), f"reach {member.id}")
 
     def leave(self) -> None:
-        self.tell(m.Leaving(final=True))
+        self._peers.broadcast(m.Leaving(final=True))
 
     async def close(self) -> None:
-        if self.worker is not None:
-            await self.worker.close()
+        await self._tasks.close()
+        await self.side.close()

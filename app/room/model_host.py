@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.core.errors import PooledError
 from app.room import messages as m
 from app.room.copies import Copies
-from app.room.crowd import Crowd, tell_one
-from app.room.dealing import Dealing, DealingPorts, Stage, StartWish
+from app.room.crowd import Crowd
+from app.room.dealing import Dealing, DealingPorts, Stage
 from app.room.events import Member
 from app.room.frame import Frame
 from app.room.generate import Choose
 from app.room.liveness import Role
+from app.room.past import Past
 from app.room.saves import Saves
-from app.room.settings import RoomSettings, Visibility
+from app.room.settings import RoomSettings
+from app.room.styles import read_style, style_message
 from app.room.talk import Talk
 
 
 class ModelHost:
     """Runs the room's model. Everything it says goes through its crowd."""
 
-    def __init__(self, ports: DealingPorts, choose: Choose, copies: Copies) -> None:
+    def __init__(self, ports: DealingPorts, choose: Choose, copies: Copies, past: Past) -> None:
         self.dealing = Dealing(ports)
         self._saves = Saves(ports.compute, copies)
-        self.talk = Talk(ports.crowd, self.dealing, self._saves, choose, ports.clock, ports.settings)
+        self.talk = Talk(ports.crowd, self.dealing, self._saves, choose, ports.clock, ports.settings, past)
         self.dealing.on_loaded = self._loaded
         self._crowd: Crowd = ports.crowd
         self._settings: Callable[[], RoomSettings] = ports.settings
@@ -38,26 +39,16 @@ class ModelHost:
     def stage(self) -> Stage:
         return self.dealing.stage
 
-    def start(self, wish: StartWish, asker: str) -> None:
-        """A start that cannot be is refused to whoever pressed it."""
-        try:
-            self.dealing.start(wish)
-        except PooledError as error:
-            tell_one(self._crowd, asker, m.StartRefused(why=str(error)))
-
     def said(self, member: Member, message: m.Message) -> None:
         """A member's message, already known to count."""
         match message:
             case m.Ask():
-                self.talk.ask(member.id, member.name, message.text)
+                style = read_style(message.style, self._settings().style) if message.style else None
+                self.talk.ask(member.id, member.name, message.text, style)
             case m.StopAnswer():
                 self.talk.stop(member.id)
             case m.Command():
                 self.command(member.id, member.name, message.cmd)
-            case m.StartRequest():
-                self.start(StartWish(message.model, message.ctx, member.name), member.id)
-            case m.Typing():
-                self._pass_typing(member)
             case _:
                 self.dealing.said(member.id, message)
 
@@ -71,16 +62,10 @@ class ModelHost:
                 self.talk.new_chat(id, name)
             case "redeal":
                 self.dealing.redeal(name)
+            case "down" if id in {self._crowd.me, self._crowd.creator}:
+                self.dealing.give_up(f"{name} stopped the model.")
             case _:
                 pass
-
-    def _pass_typing(self, typist: Member) -> None:
-        if self._settings().visibility is not Visibility.EVERYONE:
-            return
-        self._crowd.show(m.Typing(name=typist.name))
-        for member in self._crowd.members:
-            if member.id not in {typist.id, self._crowd.me}:
-                self._crowd.send(member.id, m.Typing(name=typist.name))
 
     def frame(self, frame: Frame, sender: str) -> None:
         if self.dealing.chain is not None:
@@ -127,6 +112,14 @@ class ModelHost:
         self.talk.member_left(id)
         self.dealing.device_gone(id, final=final)
         self._hold()
+
+    def settings_changed(self, before: RoomSettings) -> None:
+        """Tells everybody what of the creator's settings the protocol has a message for."""
+        now = self._settings()
+        if now.visibility is not before.visibility:
+            self._crowd.tell(m.VisibilityIs(mode=now.visibility.value))
+        if now.style != before.style:
+            self._crowd.tell(style_message(now.style))
 
     def tick(self) -> None:
         self._hold()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from app.room.events import Member
 from app.room.meta import Meta
 
 HALF = 0.5
@@ -28,6 +29,14 @@ def pick_model_host(devices: Iterable[Candidate]) -> str | None:
         return best.peer_id
     faster = [device for device in known if _beats(device, best)]
     return max(faster, key=lambda d: (d.meta.gbps, _rank(d)), default=best).peer_id
+
+
+def model_host_of(members: Iterable[Member], creator: str) -> str:
+    """Who would run a model in this room, "" for an empty one. A creator may have fixed itself (rooms §7.2)."""
+    candidates = [Candidate(member.id, member.meta) for member in members if not member.meta.is_api]
+    if any(device.peer_id == creator and device.meta.fixed_host for device in candidates):
+        return creator
+    return pick_model_host(candidates) or ""
 
 
 def _rank(device: Candidate) -> tuple[bool, bool, float]:

@@ -20,7 +20,6 @@ from app.room.events import Member
 from app.room.memory import Need, kv_word, need
 from app.room.meta import Meta
 from app.room.offload import expert_sizes
-from app.room.pick import Candidate, pick_model_host
 from app.room.planner import Deal, Fit, Offer, SplitMode, deal, fit
 from app.room.pledges import pledge_gb, ram_gb, spare_gb
 from app.room.shortage import gb_up, shortage
@@ -50,12 +49,11 @@ class Wish:
     kv: str = "f16"
 
 
-def deal_order(members: Sequence[Member], model_host: str = "") -> tuple[Member, ...]:
+def deal_order(members: Sequence[Member], model_host: str) -> tuple[Member, ...]:
     """The model host, then the other devices with a GPU by peer id; API clients never."""
     able = [member for member in members if not member.meta.is_api]
-    first_id = model_host or pick_model_host(Candidate(member.id, member.meta) for member in able)
-    first = [member for member in able if member.id == first_id]
-    rest = [member for member in able if member.id != first_id and member.meta.webgpu]
+    first = [member for member in able if member.id == model_host]
+    rest = [member for member in able if member.id != model_host and member.meta.webgpu]
     return (*first, *sorted(rest, key=lambda member: member.id))
 
 

@@ -116,9 +116,14 @@ def _ready(state: RoomState, event: DeviceReady) -> RoomState:
 
 @reduces(WentOnline)
 def _online(state: RoomState, event: WentOnline) -> RoomState:
-    ready = with_devices(state, lambda d: replace(d, ready=d.layers is not None, progress=None, away=False))
+    def whole(device: Device) -> Device:
+        runs = device.id == host
+        return replace(device, ready=device.layers is not None, progress=None, away=False, model_host=runs)
+
+    host = event.model_host or state.model_host
     return replace(
-        ready,
+        with_devices(state, whole),
+        model_host=host,
         phase=Phase.ANSWERING if state.live else Phase.ONLINE,
         model=event.model,
         label=event.label,

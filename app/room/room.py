@@ -9,11 +9,14 @@ from collections.abc import Callable
 from app.core.errors import PooledError
 from app.room import events as ev
 from app.room import intents as it
+from app.room.creator_seat import CreatorSeat
 from app.room.intents import Intent
+from app.room.member_seat import MemberSeat
 from app.room.outside import RoomPorts
+from app.room.pick import model_host_of
 from app.room.picker import Screen, Wish, model_rows
 from app.room.reducer import reduce
-from app.room.seat import CreatorSeat, MemberSeat, Seat, SeatPorts
+from app.room.seat import Seat, SeatPorts
 from app.room.settings import RoomSettings
 from app.room.state import RoomState
 from app.room.tasks import Tasks
@@ -93,7 +96,8 @@ class Room:
     def _rows(self, state: RoomState) -> tuple[ev.ModelRow, ...]:
         screen = Screen(state.me, self._ports.on_disk(), state.chosen, state.context)
         wish = Wish(split=state.settings.split, kv=state.settings.kv)
-        return model_rows(self._ports.table, self._members, state.creator, wish, screen)
+        host = model_host_of(self._members, state.creator)
+        return model_rows(self._ports.table, self._members, host, wish, screen)
 
     def handle(self, intent: Intent) -> None:
         """Never raises: what goes wrong becomes part of the state."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from app.prompt.chat import Length, Persona, Style, Wording
 from app.room import events as ev
 from app.room import messages as m
 from app.room.conversation import split_thinking
 from app.room.names import clean_name
 from app.room.planner import LeftOut
-from app.room.settings import RoomSettings, Visibility
+from app.room.settings import RoomSettings
 from app.room.state import Exchange, NoticeKind
+from app.room.styles import read_rules, with_told
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ def to_events(message: m.Message, view: View) -> tuple[ev.Event, ...]:
     """The events of one message; none for a message that changes no screen."""
     match message:
         case m.StartRequest():
-            return (_begun(message.model, message.by, view, again=False),)
+            return (_begun(message, message.boss or view.model_host, view),)
         case m.Redeal():
-            return (_begun(message.model, message.by, view, again=True),)
+            return (_begun(message, view.model_host, view),)
         case m.Layers():
             return (_dealt(message),)
         case m.HostProgress():
             return _progress(message.all)
         case m.ReadyAll():
             label = message.label or view.label(message.model)
-            return (ev.WentOnline(message.model, label, message.ctx, message.ctxWant),)
+            return (ev.WentOnline(message.model, label, message.ctx, message.ctxWant, view.model_host),)
         case m.StartFailed():
             return (ev.StartFailed(message.why),)
         case m.Degraded():
@@ -75,13 +75,16 @@ def _chat_events(message: m.Message, view: View) -> tuple[ev.Event, ...]:
         case m.Typing():
             return (ev.SomebodyTypes(message.name),)
         case m.VisibilityIs() | m.StyleIs():
-            return (ev.SettingsChanged(_settings(message, view.settings)),)
+            return (ev.SettingsChanged(with_told(view.settings, message)),)
+        case m.RulesAre():
+            return (ev.SettingsChanged(read_rules(message, view.settings)),)
         case _:
             return ()
 
 
-def _begun(model: str, by: str, view: View, *, again: bool) -> ev.StartBegan:
-    return ev.StartBegan(model, view.label(model), by, view.model_host, again)
+def _begun(message: m.StartRequest | m.Redeal, model_host: str, view: View) -> ev.StartBegan:
+    again = isinstance(message, m.Redeal)
+    return ev.StartBegan(message.model, view.label(message.model), message.by, model_host, again)
 
 
 def _progress(percents: dict[str, float]) -> tuple[ev.Event, ...]:
@@ -126,30 +129,3 @@ def _measured(message: m.RoomMap) -> ev.Measured:
     hop = st.net / len(message.nodes) if len(message.nodes) > 1 else 0.0
     hops = {node.name: hop for node in message.nodes} if hop else {}
     return ev.Measured(st.tps, st.lap, st.net, st.n, ms, hops, st.acc)
-
-
-def _settings(message: m.VisibilityIs | m.StyleIs, before: RoomSettings) -> RoomSettings:
-    """Words we do not know leave the setting as it was."""
-    if isinstance(message, m.VisibilityIs):
-        modes = {mode.value: mode for mode in Visibility}
-        return replace(before, visibility=modes.get(message.mode, before.visibility))
-    style = before.style
-    return replace(
-        before,
-        style=Style(
-            persona={p.value: p for p in Persona}.get(message.persona, style.persona),
-            wording={w.value: w for w in Wording}.get(message.sampling, style.wording),
-            length={x.value: x for x in Length}.get(message.length, style.length),
-            thinking=message.thinking,
-        ),
-    )
-
-
-def style_message(style: Style) -> m.StyleIs:
-    """The room's style as members are told it; ``to_events`` reads it back."""
-    return m.StyleIs(
-        persona=style.persona.value,
-        sampling=style.wording.value,
-        thinking=style.thinking,
-        length=style.length.value,
-    )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from app.core.clock import Clock
 from app.core.errors import PooledError, RoomError
-from app.prompt.chat import QUESTION_CHARS, AssistantTurn, Style, Turn, UserTurn
+from app.prompt.chat import QUESTION_CHARS, Style
 from app.prompt.language import Language
 from app.room import messages as m
 from app.room.answer_line import AnswerFigures, answer_line
@@ -28,6 +28,7 @@ from app.room.laps import LapFailed
 from app.room.marks import Render, prompt_marks
 from app.room.meta import OURS
 from app.room.pace import Pace
+from app.room.past import Past
 from app.room.room_map import room_map
 from app.room.saves import Saves
 from app.room.segments import Fed
@@ -36,7 +37,6 @@ from app.room.tasks import Tasks
 
 MOST_TRIES = 4
 LONGEST_RECOVERY = 360.0
-HISTORY_KEPT = 50
 MAP_PERIOD = 0.8
 PIECE = 2_000
 
@@ -48,7 +48,10 @@ REFUSALS = {
 
 
 class Talk:
-    """Takes questions, runs one answer at a time, and keeps the conversation through losses."""
+    """Takes questions, runs one answer at a time, and keeps the conversation through losses.
+
+    ``past`` is where the conversation stands; ``on_past`` hears of every change.
+    """
 
     def __init__(
         self,
@@ -58,7 +61,10 @@ class Talk:
         choose: Choose,
         clock: Clock,
         settings: Callable[[], RoomSettings],
+        past: Past,
     ) -> None:
+        self.on_past: Callable[[Past], None] = lambda _past: None
+        self.past = past
         self._crowd = crowd
         self._dealing = dealing
         self._saves = saves
@@ -66,15 +72,11 @@ class Talk:
         self._clock = clock
         self._settings = settings
         self._tasks = Tasks()
-        self._turns: tuple[Turn, ...] = ()
         self._queue = AskQueue()
         self._now: Answering | None = None
         self.drafts = Acceptance()
         self._held = Held()
         self._record = Fed()
-        self._history: list[m.HistoryItem] = []
-        self._last: Question | None = None
-        self._model = ""
         self._waiter: asyncio.Future[None] | None = None
         self._waiting_since = 0.0
         self._pace = Pace()
@@ -94,14 +96,15 @@ class Talk:
 
     # -- what people do ---------------------------------------------------------------------------------
 
-    def ask(self, asker: str, name: str, text: str) -> None:
-        question = Question(asker, name, text[:QUESTION_CHARS], secrets.token_hex(6))
+    def ask(self, asker: str, name: str, text: str, style: Style | None = None) -> None:
+        """``style``: the asker's, where it differs from the room's."""
+        question = Question(asker, name, text[:QUESTION_CHARS], *_new_exchange(), style)
         if not question.text.strip():
             return
         if self._dealing.stage is not Stage.ONLINE:
             tell_one(self._crowd, asker, m.Busy(why=REFUSALS[self._dealing.stage]))
         elif self._now is None:
-            self._begin(question)
+            self._begin(question, self.past.asked(question))
         else:
             self._enqueue(question)
 
@@ -115,9 +118,9 @@ class Talk:
         self._crowd.tell(m.QueueLength(n=len(self._queue)))
 
     def stop(self, by: str) -> None:
-        """The asker and the model host may stop; a held or waiting answer is given up at once."""
+        """The asker, the model host and the creator may stop; a held or waiting answer is given up at once."""
         now = self._now
-        if now is None or by not in {now.question.asker, self._crowd.me}:
+        if now is None or by not in {now.question.asker, self._crowd.me, self._crowd.creator}:
             return
         now.stopping = True
         if now.generation is not None:
@@ -128,30 +131,34 @@ class Talk:
         self._wake(LapFailed("Stopped.", repairable=False))
 
     def continue_last(self, by: str) -> None:
-        last = self._turns[-1] if self._turns else None
-        if self._may_redo(by) and isinstance(last, AssistantTurn) and last.open and self._last:
-            self._begin(self._last, continued=True)
+        if self._may_redo(by) and self.past.can_continue and self.past.last is not None:
+            self._begin(self.past.last, self.past.going_on())
 
     def regenerate(self, by: str) -> None:
-        """Asks the last question again, in its asker's name."""
-        if not self._may_redo(by) or self._last is None:
+        """Asks the last question again, in its asker's name and the room's style."""
+        if not self._may_redo(by) or self.past.last is None:
             return
-        question = self._last
-        self._turns = _without_last_exchange(self._turns)
-        self._history = self._history[:-1]
+        mid, seed = _new_exchange()
+        question = replace(self.past.last, mid=mid, seed=seed, style=None)
         self._crowd.tell(m.Regenerated())
-        self._begin(replace(question, mid=secrets.token_hex(6)))
+        self._begin(question, self.past.without_last().asked(question))
 
     def _may_redo(self, by: str) -> bool:
-        asked = self._last is not None and by in {self._last.asker, self._crowd.me}
+        last = self.past.last
+        asked = last is not None and by in {last.asker, self._crowd.me, self._crowd.creator}
         return asked and self._now is None and self._dealing.stage is Stage.ONLINE
 
     def new_chat(self, id: str, by: str) -> None:
         if self._now is not None:
             tell_one(self._crowd, id, m.Busy(why="An answer is being written. Stop it first."))
             return
-        self._turns, self._queue, self._history, self._last = (), AskQueue(), [], None
+        self._queue = AskQueue()
+        self._now_past(Past(model=self.past.model))
         self._crowd.tell(m.ChatReset(by=by))
+
+    def _now_past(self, past: Past) -> None:
+        self.past = past
+        self.on_past(past)
 
     def member_left(self, id: str) -> None:
         if any(question.asker == id for question in self._queue.waiting):
@@ -161,35 +168,36 @@ class Talk:
     def greet(self, member: Member, *, back: bool) -> None:
         """A newcomer reads what was said, where everybody may. Of those that come back only our own kind
         is told again: it knows an exchange by its id, others would show it twice."""
-        everyone = may_read(self._settings().visibility, reader=member.id, owner=self._crowd.me, asker="")
-        if everyone and (not back or member.meta.native == OURS):
+        if self._reads(member.id, asker="") and (not back or member.meta.native == OURS):
             self._tell_past(member.id)
         if len(self._queue):
             self._crowd.send(member.id, m.QueueLength(n=len(self._queue)))
 
     def _tell_past(self, id: str) -> None:
-        if self._history:
-            self._crowd.send(id, m.History(items=tuple(self._history[-m.HISTORY_SENT :])))
+        if self.past.history:
+            self._crowd.send(id, m.History(items=self.past.history[-m.HISTORY_SENT :]))
         now = self._now
-        if now is None:
-            return
-        earlier = self._history[-1].reply if now.continued and self._history else ""
-        self._crowd.send(id, self._opening(now.question, continued=False))
-        text = earlier + now.text
-        for start in range(0, len(text), PIECE):
-            self._crowd.send(id, m.Token(text=text[start : start + PIECE]))
+        if now is not None:
+            self._crowd.send(id, self._opening(now.question, continued=False))
+            for piece in _pieces(self.past.earlier_text + now.text):
+                self._crowd.send(id, piece)
 
     # -- one answer -------------------------------------------------------------------------------------
 
-    def _begin(self, question: Question, *, continued: bool = False) -> None:
-        last = self._turns[-1] if self._turns else None
-        earlier = last.ids if continued and isinstance(last, AssistantTurn) else ()
-        self._now = Answering(question, self._settings().style, secrets.randbits(32), continued, earlier)
-        self._last = question
+    def _begin(self, question: Question, past: Past) -> None:
+        self._now = Answering(question, question.style or self._settings().style)
         self._pace = Pace()
-        if not continued:
-            self._turns = (*_closed(self._turns), UserTurn(question.text, question.name))
-        self._tell_exchange(self._opening(question, continued))
+        self._now_past(past)
+        self._tell_exchange(self._opening(question, past.continued))
+        self._tasks.start(self._answer(self._now), "answer")
+
+    def _begin_again(self, question: Question) -> None:
+        """The answer another model host did not end is written here from its beginning."""
+        self._now = Answering(question, question.style or self._settings().style)
+        self._pace = Pace()
+        self._tell_exchange(self._opening(question, continued=False))
+        for piece in _pieces(self.past.earlier_text):
+            self._tell_exchange(piece)
         self._tasks.start(self._answer(self._now), "answer")
 
     def _opening(self, question: Question, continued: bool) -> m.AnswerStart:
@@ -197,19 +205,18 @@ class Talk:
             name=question.name, text=question.text, asker=question.asker, cont=continued, mid=question.mid
         )
 
+    def _reads(self, reader: str, asker: str) -> bool:
+        return may_read(self._settings().visibility, reader=reader, owner=self._crowd.creator, asker=asker)
+
     def _tell_exchange(self, message: m.AnswerStart | m.Token | m.AnswerDone) -> None:
         """Text to those who may read it; to the others only that there is an answer."""
         now = self._now
         asker = now.question.asker if now else ""
         hidden = _hidden(message)
-        self._crowd.show(message)
         for member in self._crowd.members:
-            if member.id == self._crowd.me:
-                continue
-            reads = may_read(self._settings().visibility, reader=member.id, owner=self._crowd.me, asker=asker)
-            told = message if reads else hidden
+            told = message if self._reads(member.id, asker) else hidden
             if told is not None:
-                self._crowd.send(member.id, told)
+                tell_one(self._crowd, member.id, told)
 
     async def _answer(self, now: Answering) -> None:
         try:
@@ -246,7 +253,7 @@ class Talk:
     async def _attempt(self, now: Answering) -> Ending:
         chain, language, context = self._running()
         render = self._renderer(language, now.style)
-        fitted = fit_turns(self._turns_so_far(now), render, context)
+        fitted = fit_turns(self.past.with_words(now.ids, open=True), render, context)
         now.dropped = fitted.dropped
         most = now.style.most_tokens - len(now.ids)
         if most <= 0:
@@ -255,7 +262,7 @@ class Talk:
         request = Request(
             ids=fitted.ids,
             most=most,
-            sampling=replace(now.style.sampling, seed=now.seed),
+            sampling=replace(now.style.sampling, seed=now.question.seed),
             context=context,
             stop_ids=language.tokenizer.stop_ids,
             marks=self._marks(chain, render, fitted, start),
@@ -316,12 +323,6 @@ class Talk:
         planned = dealing.planned
         return dealing.chain, dealing.language, planned.context.positions
 
-    def _turns_so_far(self, now: Answering) -> tuple[Turn, ...]:
-        """With what was already shown of this answer as an open turn."""
-        ids = (*now.earlier, *now.ids)
-        before = self._turns[:-1] if now.continued else self._turns
-        return (*before, AssistantTurn(ids, open=True)) if ids else before
-
     def _renderer(self, language: Language, style: Style) -> Render:
         return lambda turns: language.chat.render(turns, style.system, thinking=style.thinking)
 
@@ -334,38 +335,19 @@ class Talk:
             self._tell_exchange(m.Token(text=text, d=int(source)))
 
     def _ended(self, now: Answering, ending: Ending) -> None:
-        self._keep(now, capped=ending is Ending.CAPPED)
         self._close_exchange(now, self._stats(now, ending), capped=ending is Ending.CAPPED)
         if self._dealing.chain is not None:
             self._dealing.learn_speed(self._dealing.chain.stats.own * 1000)
 
     def _failed(self, now: Answering, error: PooledError) -> None:
-        self._keep(now, capped=False)
         self._close_exchange(now, str(error), failed=True)
-
-    def _keep(self, now: Answering, *, capped: bool) -> None:
-        """What was written stays in the conversation; a question without any answer does not."""
-        ids = (*now.earlier, *now.ids)
-        before = self._turns[:-1] if now.continued else self._turns
-        if ids:
-            self._turns = (*before, AssistantTurn(ids, open=capped))
-        else:
-            self._turns = _without_last_exchange(self._turns)
 
     def _close_exchange(self, now: Answering, stats: str, *, failed: bool = False, capped: bool = False) -> None:
         context = self._dealing.planned.context.positions if self._dealing.planned else 0
         use = m.ContextUse(used=len(self._record.ids), max=context)
-        self._remember(now, stats)
+        self._now_past(self.past.answered(now.ids, now.text, stats, capped=capped))
         self._tell_map(live=False)
         self._tell_exchange(m.AnswerDone(stats=m.line(stats), ctx=use, failed=failed, capped=capped))
-
-    def _remember(self, now: Answering, stats: str) -> None:
-        question = now.question
-        item = m.HistoryItem(question.name, question.text, now.text, m.line(stats), question.mid)
-        if now.continued and self._history:
-            last = self._history.pop()
-            item = m.HistoryItem(last.name, last.text, last.reply + now.text, item.stats, last.mid)
-        self._history = [*self._history, item][-HISTORY_KEPT:]
 
     def _stats(self, now: Answering, ending: Ending) -> str:
         devices = 1 + len(self._dealing.chain.hops if self._dealing.chain else ())
@@ -380,7 +362,7 @@ class Talk:
         for place, waiting in enumerate(self._queue.waiting, start=1):
             tell_one(self._crowd, waiting.asker, m.Queued(pos=place))
         if question is not None:
-            self._begin(question)
+            self._begin(question, self.past.asked(question))
 
     # -- losses and returns -----------------------------------------------------------------------------
 
@@ -408,19 +390,14 @@ class Talk:
         if self._dealing.chain is not None:
             self._saves.online(self._dealing.chain)
         planned, language = self._dealing.planned, self._dealing.language
-        if planned is not None and language is not None and planned.record.key != self._model:
-            self._adopt(planned.record.key, language)
+        if planned is not None and language is not None and planned.record.key != self.past.model:
+            self._record = Fed()
+            self._now_past(self.past.in_words_of(planned.record.key, language))
         self._wake()
-        if self._now is None:
+        if self._now is None and self.past.unanswered and self.past.last is not None:
+            self._begin_again(self.past.last)
+        elif self._now is None:
             self._next()
-
-    def _adopt(self, model: str, language: Language) -> None:
-        """Ids mean nothing to another model; what was said is put into its own."""
-        self._model, self._record = model, Fed()
-        encode = language.tokenizer.encode
-        said = [item for item in self._history if item.reply]
-        pairs = ((UserTurn(i.text, i.name), AssistantTurn(tuple(encode(i.reply)))) for i in said)
-        self._turns = tuple(turn for pair in pairs for turn in pair)
 
     def _lost(self, error: LapFailed) -> None:
         self._held = Held()
@@ -474,14 +451,13 @@ def _hidden(message: m.AnswerStart | m.Token | m.AnswerDone) -> m.Message | None
             return None
 
 
-def _closed(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """An answer at its limit can no longer be continued once something else is asked."""
-    return tuple(replace(turn, open=False) if isinstance(turn, AssistantTurn) else turn for turn in turns)
+def _new_exchange() -> tuple[str, int]:
+    """A name for an exchange, and the seed its words are drawn with."""
+    return secrets.token_hex(6), secrets.randbits(31)
 
 
-def _without_last_exchange(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    questions = [i for i, turn in enumerate(turns) if isinstance(turn, UserTurn)]
-    return turns[: questions[-1]] if questions else ()
+def _pieces(text: str) -> Iterator[m.Token]:
+    return (m.Token(text=text[start : start + PIECE]) for start in range(0, len(text), PIECE))
 
 
 def _longer(record: Fed, computed: Fed) -> Fed:

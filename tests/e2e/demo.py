@@ -176,7 +176,7 @@ async def demo(gb: float, stripes: int) -> None:
     settings = RoomSettings(split=SplitMode.MEMORY, style=style)
     async with room_server(5.0) as server:
         network = Network((server.label,), IceConfig(stun=()), stripes, cloud=False)
-        application = await assemble(network, settings)
+        application = await assemble(network, settings, fixed_host=True)
         try:
             await converse(application, server, path, gb, stripes)
         finally:
@@ -209,7 +209,7 @@ async def converse(application: Application, server: SignalServer, path: Path, g
 def cached_of(application: Application) -> Fed:
     """What the model host says all caches hold."""
     seat = application.room._seat  # pyright: ignore[reportPrivateUsage]
-    return seat._model_host.talk.cached  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+    return seat._creator.side.host.talk.cached  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
 
 
 def main() -> int:

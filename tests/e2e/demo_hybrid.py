@@ -76,7 +76,7 @@ async def room_of(devices: int, path: Path, gb: float, stripes: int) -> None:
     settings = RoomSettings(split=SplitMode.MEMORY, style=style)
     async with room_server(5.0) as server:
         network = Network((server.label,), IceConfig(stun=()), stripes, cloud=False)
-        application = await assemble(network, settings, table_with(path, path.stem))
+        application = await assemble(network, settings, table_with(path, path.stem), fixed_host=True)
         try:
             await converse(application, server, path, devices, gb, stripes)
         finally:
@@ -109,7 +109,7 @@ async def converse(
 def drafts_of(application: Application) -> Acceptance:
     """Of the last answer."""
     seat = application.room._seat  # pyright: ignore[reportPrivateUsage]
-    return seat._model_host.talk.drafts  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+    return seat._creator.side.host.talk.drafts  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
 
 
 async def answer(application: Application, intent: it.Intent) -> Turn:

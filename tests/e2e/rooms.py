@@ -60,7 +60,7 @@ def _put(record: ModelRecord, path: Path) -> None:
 
 async def device(server: SignalServer, table: ModelTable, settings: RoomSettings, stripes: int = 2) -> Application:
     network = Network((server.label,), IceConfig(stun=()), stripes, cloud=False)
-    return await assemble(network, settings, table)
+    return await assemble(network, settings, table, fixed_host=True)
 
 
 async def until(app: Application, true: Callable[[RoomState], bool], limit: float = 120.0) -> RoomState:

@@ -46,7 +46,7 @@ async def ask(app: Application, question: str) -> str:
 
 
 def fed_of(app: Application) -> Fed:
-    return app.room._seat._model_host.talk.cached  # type: ignore[union-attr]
+    return app.room._seat._creator.side.host.talk.cached  # type: ignore[union-attr]
 
 
 async def test_two_devices_say_what_one_says() -> None:

@@ -397,16 +397,16 @@ async def test_trouble_of_any_kind_changes_no_word(world: World, seed: int) -> N
     assert otter.answer == expected
 
 
-async def test_an_owner_without_a_gpu_says_so(world: World) -> None:
+async def test_a_room_without_any_gpu_says_so(world: World) -> None:
     otter = world.box("otter", gpu=False)
     otter.do(it.OpenRoom("otter", 4))
     await world.until(lambda: otter.state.invite is not None)
-    heron = await world.join("heron", 4, otter)
+    heron = await world.join("heron", 4, otter, gpu=False)
     heron.do(it.Start())
     otter.do(it.Start())
     await world.settle()
     for box in (otter, heron):
-        assert "has no GPU" in box.state.notices[-1].text
+        assert "has a GPU" in box.state.notices[-1].text
     world.mute(heron)
     await world.until(lambda: len(otter.state.devices) == 1, 16)
 
@@ -613,7 +613,7 @@ async def test_no_more_than_six_prompt_rounds_are_under_way(world: World) -> Non
     otter, heron = await world.started(2, 3)
     heron.do(it.Ask("x" * 300))
     most = 0
-    model_host = otter.room._seat._model_host  # type: ignore[union-attr]
+    model_host = otter.room._seat._creator.side.host  # type: ignore[union-attr]
 
     def done() -> bool:
         nonlocal most

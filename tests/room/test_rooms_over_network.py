@@ -37,7 +37,7 @@ def device(server: SignalServer) -> Room:
             table=TABLE,
             open_language=open_language,
             choose=greedy,
-            meta=Meta(ua="Device", webgpu=True, dspec=1, max_bind_mb=2048, native=OURS),
+            meta=Meta(ua="Device", webgpu=True, dspec=1, max_bind_mb=2048, native=OURS, fixed_host=True),
         ),
         EXACT,
     )

@@ -99,17 +99,27 @@ class Network:
     latency: float = 0.0
     links: list[MemoryLink] = field(default_factory=list[MemoryLink])
     unreachable: set[str] = field(default_factory=set[str])
+    apart: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
+    """Pairs that cannot reach each other."""
     rooms: dict[str, MemoryTransport] = field(default_factory=dict[str, "MemoryTransport"])
     devices: dict[str, MemoryTransport] = field(default_factory=dict[str, "MemoryTransport"])
 
     def cut(self, link: MemoryLink) -> bool:
-        return link.me in self.unreachable or link.peer_id in self.unreachable
+        return self.parted(link.me, link.peer_id)
+
+    def parted(self, one: str, other: str) -> bool:
+        return bool({one, other} & self.unreachable) or frozenset({one, other}) in self.apart
 
     def pair(self, dialer: str, other: str) -> tuple[MemoryLink, MemoryLink]:
         near, far = MemoryLink(self, dialer, other, True), MemoryLink(self, other, dialer, False)
         near.other, far.other = far, near
         self.links += [near, far]
         return near, far
+
+    def between(self, me: str, peer_id: str) -> MemoryLink | None:
+        """The open end at ``me`` of the link to ``peer_id``."""
+        ends = (link for link in self.links if link.open and (link.me, link.peer_id) == (me, peer_id))
+        return next(ends, None)
 
     def deliver(self) -> int:
         return sum(link.deliver() for link in list(self.links))
@@ -146,7 +156,7 @@ class MemoryTransport:
         self.me = self.me or f"device-{next(self.ids):06}"
         self._network.devices[self.me] = self
         creator = self._network.rooms.get(code)
-        if creator is None or {creator.me, self.me} & self._network.unreachable:
+        if creator is None or self._network.parted(creator.me, self.me):
             raise LinkError("There is no such room.", "Check the code.")
         if creator.ask and not credentials and not await creator.knock(self.me, hello):
             raise LinkError("The room turned this device away.")
@@ -166,9 +176,15 @@ class MemoryTransport:
         return allowed
 
     async def dial(self, peer_id: str, fresh: bool = False) -> Link:
+        """As the real one: the link there is, unless a fresh one takes its place."""
         other = self._network.devices[peer_id]
-        if {peer_id, self.me} & self._network.unreachable:
+        if self._network.parted(peer_id, self.me):
             raise LinkError("That device cannot be reached.")
+        known = self._network.between(self.me, peer_id)
+        if known is not None and not fresh:
+            return known
+        if known is not None:
+            known.close("reconnected")
         near, far = self._network.pair(self.me, peer_id)
         self.on_link(near, {})
         other.on_link(far, {})
@@ -217,7 +233,9 @@ class Box:
 class World:
     """Computers on one network; time moves only by ``run`` and ``until``."""
 
-    def __init__(self, latency: float = 0.0) -> None:
+    def __init__(self, latency: float = 0.0, *, fixed: bool = True) -> None:
+        """``fixed``: a creator runs its model itself, whoever lends more."""
+        self._fixed = fixed
         self.clock = VirtualClock(1000.0)
         self.network = Network(self.clock, latency)
         self.boxes: dict[str, Box] = {}
@@ -236,7 +254,7 @@ class World:
             table=TABLE,
             open_language=open_language,
             choose=greedy,
-            meta=Meta(ua="Device", webgpu=True, dspec=1, max_bind_mb=2048, native=OURS),
+            meta=Meta(ua="Device", webgpu=True, dspec=1, max_bind_mb=2048, native=OURS, fixed_host=self._fixed),
             clock=self.clock,
         )
         box.room = Room(ports, settings)

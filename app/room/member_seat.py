@@ -1,0 +1,162 @@
+"""A place in somebody else's room; knocks again when the creator is lost (spec: rooms §16.5, §26.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+
+from app.core.errors import PooledError
+from app.room import events as ev
+from app.room import intents as it
+from app.room import messages as m
+from app.room.codes import creator_id
+from app.room.gate import Credentials
+from app.room.intents import Intent
+from app.room.invite import parse_invite
+from app.room.member import MemberPorts, MemberSession
+from app.room.meta import meta_map
+from app.room.names import clean_name
+from app.room.outside import RoomTransport
+from app.room.ports import Link, Message
+from app.room.seat import SeatPorts, talk_to_model
+from app.room.state import Invite as ShownInvite
+from app.room.state import RoomState
+from app.room.tasks import Tasks
+from app.room.transport import NotLetIn, Phase, TransportState
+
+log = logging.getLogger(__name__)
+
+KNOCK_PERIOD = 3.0
+KNOCK_SECONDS = 60.0
+LINES = {
+    Phase.REGISTERING: "Reaching the room server",
+    Phase.DIALING: "Looking for the room",
+    Phase.KNOCKING: "Found the room, knocking",
+}
+
+
+class MemberSeat:
+    """Joins, follows, and comes back."""
+
+    def __init__(self, ports: SeatPorts, intent: it.JoinRoom) -> None:
+        self._ports = ports
+        self._where = intent.where
+        self._name = clean_name(intent.name, "otter")
+        self._meta = ports.meta(intent.gb)
+        self._code = ""
+        self._credentials = Credentials()
+        self._transport: RoomTransport | None = None
+        self._session: MemberSession | None = None
+        self._tasks = Tasks()
+        self._lost_at: float | None = None
+        self._knocked_at = 0.0
+        self._knocking: asyncio.Task[None] | None = None
+
+    async def enter(self) -> None:
+        invite = parse_invite(self._where)
+        self._code = invite.code
+        self._credentials = Credentials(invite.key, self._ports.outside.passes.get(invite.code), invite.fingerprint)
+        self._ports.emit(ev.Connecting(invite.code, LINES[Phase.REGISTERING]))
+        transport = self._transport = self._ports.outside.new_transport(invite.signal)
+        transport.on_state = self._progress
+        transport.on_link = self._linked
+        await self._join(transport, back=False)
+
+    async def _join(self, transport: RoomTransport, *, back: bool) -> None:
+        joined = await transport.join(self._code, self._credentials, self._hello(back=back))
+        text = joined.pass_text
+        if text:
+            self._credentials = replace(self._credentials, pass_text=text)
+            self._ports.outside.passes.put(self._code, text)
+
+    def _hello(self, *, back: bool) -> Message:
+        hello: dict[str, object] = {"name": self._name, "meta": meta_map(self._meta)}
+        return {**hello, "back": 1} if back else hello
+
+    def _progress(self, state: TransportState) -> None:
+        if self._session is not None:
+            return
+        if state.phase is Phase.LOBBY:
+            self._ports.emit(ev.InLobby(state.digits))
+        elif state.phase in LINES:
+            self._ports.emit(ev.Connecting(self._code, LINES[state.phase]))
+
+    def _linked(self, link: Link, _hello: Message) -> None:
+        if link.peer_id == creator_id(self._code):
+            if self._session is None:
+                self._session = self._begin(link)
+            else:
+                self._lost_at = None
+                self._ports.emit(ev.CreatorFound())
+                self._session.side.remind()
+        if self._session is not None:
+            self._session.connected(link)
+
+    def _begin(self, link: Link) -> MemberSession:
+        me = self._transport.me if self._transport else ""
+        self._ports.emit(ev.Entered(me, link.peer_id, self._code))
+        self._ports.emit(ev.InviteMade(ShownInvite(self._code)))
+        side = self._ports.side(self._code, self._dial, lambda: self._meta)
+        return MemberSession(MemberPorts(me, link.peer_id, side, lost=self._creator_lost, over=self._room_over))
+
+    async def _dial(self, peer_id: str, fresh: bool) -> Link:
+        if self._transport is None:
+            raise PooledError("This device is not in a room.")
+        return await self._transport.dial(peer_id, fresh)
+
+    def _creator_lost(self) -> None:
+        self._lost_at = self._ports.outside.clock.now()
+        self._knocked_at = self._lost_at - KNOCK_PERIOD
+
+    def _room_over(self) -> None:
+        self._lost_at = None
+        if self._session is not None:
+            self._session.side.forget()
+            self._tasks.start(self._ports.copies(self._code).drop_all(), "forget the room")
+
+    def tick(self) -> None:
+        if self._session is not None:
+            self._session.tick()
+        if self._lost_at is not None:
+            self._knock(self._lost_at, self._ports.outside.clock.now())
+
+    def _knock(self, lost_at: float, now: float) -> None:
+        if now - lost_at > KNOCK_SECONDS:
+            self._ports.emit(ev.RoomEnded("The room's owner did not come back.", "Open a new room."))
+            self._room_over()
+        elif now - self._knocked_at >= KNOCK_PERIOD and (self._knocking is None or self._knocking.done()):
+            self._knocked_at = now
+            self._knocking = self._tasks.start(self._knock_once(), "knock")
+
+    async def _knock_once(self) -> None:
+        if self._transport is None:
+            return
+        try:
+            await self._join(self._transport, back=True)
+        except NotLetIn as error:
+            self._ports.emit(ev.RoomEnded(error.what, error.remedy))
+            self._room_over()
+        except PooledError as error:
+            log.info("knocking: %s", error)
+
+    def handle(self, intent: Intent, state: RoomState) -> None:
+        session = self._session
+        if session is None:
+            return
+        match intent:
+            case it.SetPledge():
+                self._meta = self._ports.meta(intent.gb)
+                session.send(session.creator, m.Pledge(gb=self._meta.contrib_gb))
+            case it.Start():
+                session.start(state.chosen, state.context)
+            case _:
+                talk_to_model(session.side, intent)
+
+    async def close(self) -> None:
+        await self._tasks.close()
+        if self._session is not None:
+            self._session.leave()
+            await self._session.close()
+        if self._transport is not None:
+            await self._transport.close()

@@ -1,0 +1,72 @@
+"""Between a peer's map and a message."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from app.core.errors import ProtocolError
+from app.room.messages import presence, start, states, talk, weights
+from app.room.messages.base import LONGEST_LINE, Message
+
+PARTS = (presence, start, states, talk, weights)
+KINDS: dict[str, type[Message]] = {str(kind.__struct_config__.tag): kind for kind in Message.__subclasses__()}
+
+
+def decode(raw: Mapping[str, object]) -> Message | None:
+    """None for a message of a kind we do not know; ProtocolError for a known one that makes no sense."""
+    tag = raw.get("t")
+    kind = KINDS.get(tag) if isinstance(tag, str) else None
+    if kind is None:
+        return None
+    try:
+        return msgspec.convert(_without_nulls(raw), kind, strict=False)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ProtocolError(f"A device sent {tag} with something wrong in it: {error}") from error
+
+
+def _without_nulls(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(name): _without_nulls(kept) for name, kept in value.items() if not _is_null(kept)}
+    if isinstance(value, (list, tuple)):
+        return [_without_nulls(item) for item in value]
+    return None if _is_null(value) else value
+
+
+def _is_null(value: object) -> bool:
+    """NaN and infinity count as null, as in JSON: they would pass every bound of a type."""
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def line(text: str) -> str:
+    """Text of any length cut to a ``Line``: others drop a message whose line is longer."""
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "\u2026"
+
+
+def encode(message: Message) -> dict[str, object]:
+    """The map to send: flags as 1, nothing for false or absent."""
+    return _plain(msgspec.to_builtins(message))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(kept) for name, kept in value.items() if kept is not None and kept is not False}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return int(value) if isinstance(value, bool) else value
+
+
+def layer_words(lo: int, hi: int) -> str:
+    """A half-open range as ``Layers`` writes it."""
+    return f"{lo}\u2013{hi - 1}"
+
+
+def read_layer_words(words: str) -> tuple[int, int] | None:
+    """A half-open range from digits, anything else, digits; None when it is not one."""
+    first = "".join(c if c.isascii() and c.isdigit() else " " for c in words[:40]).split()
+    if len(first) != 2 or int(first[1]) < int(first[0]):
+        return None
+    return int(first[0]), int(first[1]) + 1

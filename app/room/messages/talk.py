@@ -1,0 +1,185 @@
+"""Questions, answers and what screens show of them (spec: rooms §6.4)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from app.room.messages.base import HISTORY_SENT, LONGEST_ASK, Count, Line, LongText, Message, Ms, Name, PeerId
+from app.room.messages.start import StyleWords
+
+
+class Ask(Message, frozen=True, tag="ai-ask"):
+    """``style`` is ours: the asker's, so that it holds on any model host."""
+
+    text: LongText = ""
+    style: StyleWords | None = None
+
+
+class Queued(Message, frozen=True, tag="ai-queued"):
+    pos: Count = 0
+
+
+class QueueLength(Message, frozen=True, tag="ai-queue"):
+    n: Count = 0
+
+
+class Busy(Message, frozen=True, tag="ai-busy"):
+    why: Line = ""
+
+
+class AnswerStart(Message, frozen=True, tag="ai-genstart"):
+    name: Name = ""
+    text: LongText = ""
+    asker: PeerId = ""
+    cont: bool = False
+    mid: Line = ""
+    hidden: bool = False
+
+
+class Token(Message, frozen=True, tag="ai-token"):
+    """``d``: 0 sampled, 1 from a draft block, 2 from prompt lookup."""
+
+    text: Line = ""
+    d: int = 0
+
+
+class ContextUse(msgspec.Struct, frozen=True):
+    used: Count = 0
+    max: Count = 0
+
+
+class AnswerDone(Message, frozen=True, tag="ai-gendone"):
+    stats: Line = ""
+    ctx: ContextUse = ContextUse()
+    failed: bool = False
+    capped: bool = False
+    hidden: bool = False
+
+
+class HistoryItem(msgspec.Struct, frozen=True):
+    name: Name = ""
+    text: LongText = ""
+    reply: LongText = ""
+    stats: Line = ""
+    mid: Line = ""
+
+
+class History(Message, frozen=True, tag="ai-history"):
+    items: Annotated[tuple[HistoryItem, ...], msgspec.Meta(max_length=HISTORY_SENT)] = ()
+
+
+class TurnItem(msgspec.Struct, frozen=True):
+    """A question (``text``, ``name``), or an answer as ``ids``."""
+
+    text: LongText = ""
+    name: Name = ""
+    ids: Annotated[tuple[Count, ...], msgspec.Meta(max_length=LONGEST_ASK)] = ()
+    open: bool = False
+
+
+class AskedItem(msgspec.Struct, frozen=True):
+    """The last question, which Regenerate asks again."""
+
+    asker: PeerId = ""
+    name: Name = ""
+    text: LongText = ""
+    mid: Line = ""
+    seed: Count = 0
+    style: StyleWords | None = None
+
+
+class PastIs(Message, frozen=True, tag="ai-past"):
+    """Ours: the conversation as a model host keeps it, for the creator and for the next model host.
+
+    ``model`` is whose ids the turns hold. ``unanswered``: the last question's answer was not over yet;
+    ``continued``: it was going on with the answer before.
+    """
+
+    model: Name = ""
+    turns: Annotated[tuple[TurnItem, ...], msgspec.Meta(max_length=4_096)] = ()
+    items: Annotated[tuple[HistoryItem, ...], msgspec.Meta(max_length=64)] = ()
+    last: AskedItem | None = None
+    unanswered: bool = False
+    continued: bool = False
+
+
+class Wake(Message, frozen=True, tag="ai-wake"):
+    """A word is on its way: a hint for phones, whose GPU sleeps between two."""
+
+    pos: Count = 0
+
+
+class StopAnswer(Message, frozen=True, tag="ai-stop"):
+    pass
+
+
+class Command(Message, frozen=True, tag="ai-cmd"):
+    """``cmd`` "continue" or "regen"; ours also "new" (new chat), "redeal" and, the creator's, "down"."""
+
+    cmd: Name = ""
+
+
+class Regenerated(Message, frozen=True, tag="ai-regen"):
+    pass
+
+
+class ChatReset(Message, frozen=True, tag="ai-reset"):
+    by: Name = ""
+
+
+class VisibilityIs(Message, frozen=True, tag="ai-visibility"):
+    mode: Name = "all"
+
+
+class StyleIs(Message, frozen=True, tag="ai-style"):
+    persona: Name = "default"
+    sampling: Name = "focused"
+    thinking: bool = False
+    length: Name = "normal"
+
+    @property
+    def words(self) -> StyleWords:
+        return StyleWords(self.persona, self.sampling, self.thinking, self.length)
+
+
+class Typing(Message, frozen=True, tag="ai-typing"):
+    name: Name = ""
+
+
+class Timings(msgspec.Struct, frozen=True):
+    """Averages in ms: a verify frame, a single column, a prefill batch."""
+
+    spec: Ms = 0.0
+    one: Ms = 0.0
+    pre: Ms = 0.0
+
+
+class Telemetry(Message, frozen=True, tag="ai-tele"):
+    k: Timings = Timings()
+    amax: float = 0.0
+
+
+class MapNode(msgspec.Struct, frozen=True):
+    name: Name = ""
+    layers: Name = ""
+    ms: Ms = 0.0
+    host: bool = False
+
+
+class MapStats(msgspec.Struct, frozen=True):
+    """Words a second, share of drafts accepted; a lap, its compute and its wire in ms; ``n`` words so far."""
+
+    tps: float = 0.0
+    acc: float | None = None
+    lap: float = 0.0
+    gpu: float = 0.0
+    net: float = 0.0
+    n: Count = 0
+
+
+class RoomMap(Message, frozen=True, tag="ai-map"):
+    nodes: Annotated[tuple[MapNode, ...], msgspec.Meta(max_length=256)] = ()
+    st: MapStats = MapStats()
+    live: bool = False

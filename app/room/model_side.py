@@ -1,0 +1,347 @@
+"""What one device does about the room's model: runs it, holds layers for another, or only follows (rooms §10)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from app.core.clock import Clock
+from app.core.errors import PooledError
+from app.models.table import ModelRecord, ModelTable
+from app.prompt.language import Language
+from app.room import messages as m
+from app.room.authority import Viewpoint
+from app.room.copies import Copies
+from app.room.crowd import Crowd, tell_one
+from app.room.dealing import DealingPorts, StartWish
+from app.room.events import Degraded, Event, Member
+from app.room.following import Course, Following
+from app.room.frame import Frame
+from app.room.generate import Choose
+from app.room.liveness import Role
+from app.room.model_host import ModelHost
+from app.room.past import Past
+from app.room.ports import Compute, Link
+from app.room.screen import View, to_events
+from app.room.serial import SerialCompute
+from app.room.settings import RoomSettings, Visibility
+from app.room.styles import style_words
+from app.room.tasks import Tasks
+from app.room.watcher import Watching
+from app.room.worker import Dial, Worker, WorkerPorts
+
+NO_MODEL = "No model runs in this room yet."
+NOT_HERE = "This device does not run the model."
+
+
+@dataclass(frozen=True)
+class SidePorts:
+    """``compute`` None: this device only asks. ``pledge`` is what it lends, in bytes."""
+
+    clock: Clock
+    emit: Callable[[Event], None]
+    label: Callable[[str], str]
+    table: ModelTable
+    compute: Compute | None
+    open_language: Callable[[ModelRecord], Awaitable[Language]]
+    choose: Choose
+    copies: Callable[[], Copies]
+    dial: Dial
+    pledge: Callable[[], int]
+
+
+class ModelSide:
+    """One a device. ``past`` is the conversation as far as it is known here; ``on_past`` hears of changes."""
+
+    def __init__(self, ports: SidePorts, crowd: Crowd, settings: Callable[[], RoomSettings]) -> None:
+        self.on_past: Callable[[Past], None] = lambda _past: None
+        self.following = Following()
+        self.past = Past()
+        self.host: ModelHost | None = None
+        self.answering = False
+        self._ports = ports
+        self._crowd = crowd
+        self._settings = settings
+        self._compute = SerialCompute(ports.compute) if ports.compute is not None else None
+        self.worker = self._new_worker(self._compute) if self._compute else None
+        self._tasks = Tasks()
+        self._runs: m.ReadyAll | None = None
+        self._retiring: asyncio.Task[None] | None = None
+
+    def _new_worker(self, compute: Compute) -> Worker:
+        worker = Worker(
+            WorkerPorts(
+                me=self._crowd.me,
+                compute=compute,
+                clock=self._ports.clock,
+                table=self._ports.table,
+                dial=self._ports.dial,
+                tell=lambda message: self._crowd.send(self.host_id, message),
+                host_link=lambda: self._crowd.link(self.host_id),
+                copies=self._ports.copies(),
+            ),
+            pledge_bytes=self._ports.pledge,
+        )
+        worker.start()
+        return worker
+
+    def _new_host(self, compute: Compute) -> ModelHost:
+        dealing = DealingPorts(
+            crowd=self._crowd,
+            compute=compute,
+            clock=self._ports.clock,
+            table=self._ports.table,
+            open_language=self._ports.open_language,
+            settings=self._settings,
+        )
+        host = ModelHost(dealing, self._ports.choose, self._ports.copies(), self.past)
+        host.talk.on_past = self._said
+        return host
+
+    def _said(self, past: Past) -> None:
+        self.past = past
+        self.on_past(past)
+
+    def heard_past(self, past: Past) -> None:
+        """The conversation as another model host tells it."""
+        self._said(past)
+
+    # -- who runs it ----------------------------------------------------------------------------------------
+
+    @property
+    def host_id(self) -> str:
+        """Whom this device follows, itself included; the creator while nobody was named."""
+        return self.following.host or self._crowd.creator
+
+    @property
+    def hosts(self) -> bool:
+        return self.host_id == self._crowd.me
+
+    @property
+    def running(self) -> ModelHost | None:
+        """The model host, where it is this device."""
+        return self.host if self.hosts else None
+
+    @property
+    def view(self) -> Viewpoint:
+        chain = self.running.dealing.chain_ids if self.running else frozenset[str]()
+        return Viewpoint(self._crowd.me, self._crowd.creator, self.following.host, chain)
+
+    def start(self, host: str, wish: StartWish) -> None:
+        """A start that counts names ``host``, which may be this device."""
+        self.following = self.following.start(host, self._ports.clock.now())
+        if host != self._crowd.me:
+            self._retire()
+        elif self._compute is not None:
+            self._tasks.start(self._begin(self._compute, wish), "begin to run the model")
+
+    def named(self, host: str) -> None:
+        """The creator says who runs the model."""
+        self.following = self.following.named(host, self._ports.clock.now())
+        if host != self._crowd.me:
+            self._retire()
+        self.remind()
+
+    def _retire(self) -> None:
+        """Another device runs the model from now on."""
+        host, self.host = self.host, None
+        if host is not None:
+            self._retiring = self._tasks.start(host.close(), "stop running the model")
+
+    def _load(self, worker: Worker, load: m.Load) -> None:
+        """Not before what ran here has freed its memory."""
+        if self._retiring is None or self._retiring.done():
+            worker.load(load)
+        else:
+            self._retiring.add_done_callback(lambda _done: worker.load(load))
+
+    async def _begin(self, compute: Compute, wish: StartWish) -> None:
+        if self.worker is not None:
+            self.worker.stop_load()
+        await self._crowd.reach()
+        host = self.host = self.host or self._new_host(compute)
+        host.talk.past = self.past
+        try:
+            host.dealing.start(wish)
+        except PooledError as error:
+            self._crowd.tell(m.StartFailed(why=m.line(str(error))))
+
+    # -- what is said ---------------------------------------------------------------------------------------
+
+    def said(self, member: Member, message: m.Message) -> None:
+        """A message that counts, from somebody of the room."""
+        if isinstance(message, m.Typing) and self.hosts:
+            self._pass_typing(member)
+        elif self.running is not None:
+            self.running.said(member, message)
+        elif isinstance(message, m.Ask | m.Command):
+            self._crowd.send(member.id, m.Busy(why=NO_MODEL if self.hosts else NOT_HERE))
+        else:
+            self._obey(message)
+
+    def _pass_typing(self, typist: Member) -> None:
+        """Everybody but the typist sees it, where everybody reads."""
+        if self._settings().visibility is not Visibility.EVERYONE:
+            return
+        for member in self._crowd.members:
+            if member.id != typist.id:
+                tell_one(self._crowd, member.id, m.Typing(name=typist.name))
+
+    def _obey(self, message: m.Message) -> None:
+        """A word of the followed model host."""
+        worker = self.worker
+        match message:
+            case m.Load() if worker is not None:
+                self._load(worker, message)
+            case m.Load():
+                self._crowd.send(self.host_id, m.DeviceError(message="This device cannot hold layers.", load=True))
+            case m.Next() if worker is not None:
+                worker.next(message)
+            case m.Layers() if worker is not None:
+                worker.dealt(message.by, self._own_name())
+            case m.StartFailed() if worker is not None:
+                worker.stop_load()
+            case m.CheckpointLoad():
+                self._crowd.send(self.host_id, m.CheckpointsLoaded())
+            case _:
+                pass
+        self.show(message)
+
+    def _own(self) -> Member | None:
+        return next((member for member in self._crowd.members if member.id == self._crowd.me), None)
+
+    def _own_name(self) -> str:
+        own = self._own()
+        return own.name if own else ""
+
+    def show(self, message: m.Message) -> None:
+        """What a model host's message means for this device's screen and for whom it follows."""
+        self._observe(message)
+        view = View(self.host_id, self._settings(), self._ports.label)
+        for event in to_events(message, view):
+            self._ports.emit(event)
+
+    def _observe(self, message: m.Message) -> None:
+        match message:
+            case m.Redeal() | m.StartRequest():
+                self.following, self._runs = self.following.dealt(), None
+            case m.Layers() | m.Load() | m.HostProgress() if self.following.course is Course.NAMED:
+                self.following = self.following.dealt()
+            case m.ReadyAll():
+                self.following, self._runs = self.following.online(), message
+            case m.StartFailed():
+                self.following, self.answering, self._runs = Following(), False, None
+            case m.Degraded():
+                self._runs = None
+            case m.AnswerStart() | m.AnswerDone():
+                self.answering = isinstance(message, m.AnswerStart)
+            case _:
+                pass
+
+    def remind(self) -> None:
+        """Somebody is back, and the model on a device that is not the creator has run on meanwhile."""
+        if self.host_id != self._crowd.creator and self._runs is not None:
+            self.show(self._runs)
+
+    def frame(self, frame: Frame, sender: str) -> None:
+        if self.running is not None:
+            self.running.frame(frame, sender)
+        elif self.worker is not None:
+            self.worker.frame(frame, sender)
+
+    # -- who comes and goes ---------------------------------------------------------------------------------
+
+    def greet(self, member: Member, *, back: bool) -> None:
+        """A device that can be reached now."""
+        if self.running is not None:
+            self.running.greet(member, back=back)
+
+    def link_gone(self, id: str, *, final: bool = False) -> None:
+        if self.worker is not None:
+            self.worker.link_closed(id)
+        if self.running is not None:
+            self.running.member_gone(id, final=final)
+
+    def host_gone(self, name: str) -> None:
+        """The followed device left the room; the creator decides what becomes of the model."""
+        if self.following.course is not Course.NONE:
+            self._ports.emit(Degraded(f"{name}, which runs the model, is gone."))
+
+    def silent(self, id: str, *, silent: bool) -> None:
+        if self.running is not None:
+            self.running.silent(id, silent=silent)
+        elif id in {self.host_id, self._crowd.creator}:
+            self.show(m.Silent(id=id, silent=silent, hold=self.answering and id == self.host_id))
+
+    def rtt(self, link: Link, seconds: float) -> None:
+        if self.running is not None:
+            self.running.rtt(link.peer_id, seconds)
+
+    def watching(self) -> Watching:
+        """How this device judges the silence of others."""
+        running = self.running
+        if running is not None:
+            members = {member.id: member for member in self._crowd.members}
+            return Watching(lambda id: running.role(members.get(id)), running.loading, running.talk.answering)
+        return Watching(role=self._role, loading=lambda _id: False, answering=self.answering)
+
+    def _role(self, id: str) -> Role:
+        if id in {self.host_id, self._crowd.creator}:
+            return Role.CHAIN if self._crowd.me == self._crowd.creator else Role.CREATOR
+        member = next((member for member in self._crowd.members if member.id == id), None)
+        return Role.PHONE if member is not None and member.meta.is_phone else Role.COMPUTER
+
+    # -- what the person at this device does ----------------------------------------------------------------
+
+    def ask(self, text: str) -> None:
+        if self.running is not None:
+            self.running.talk.ask(self._crowd.me, self._own_name(), text)
+        elif self.hosts:
+            self.show(m.Busy(why=NO_MODEL))
+        else:
+            self._crowd.send(self.host_id, m.Ask(text=text, style=style_words(self._settings().style)))
+
+    def stop(self) -> None:
+        if self.running is not None:
+            self.running.talk.stop(self._crowd.me)
+        else:
+            self._crowd.send(self.host_id, m.StopAnswer())
+
+    def typing(self) -> None:
+        own = self._own()
+        if self.hosts and own is not None:
+            self._pass_typing(own)
+        else:
+            self._crowd.send(self.host_id, m.Typing())
+
+    def command(self, word: str) -> None:
+        if self.running is not None:
+            self.running.command(self._crowd.me, self._own_name(), word)
+        else:
+            self._crowd.send(self.host_id, m.Command(cmd=word))
+
+    def settings_changed(self, before: RoomSettings) -> None:
+        if self.running is not None:
+            self.running.settings_changed(before)
+
+    # -- time -----------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        if self.running is not None:
+            self.running.tick()
+        elif self.following.overdue(self._ports.clock.now()):
+            self.show(m.StartFailed(why="The device that was to run the model never began."))
+
+    def forget(self) -> None:
+        """The room is over: layers are freed."""
+        self.following = Following()
+        if self.worker is not None:
+            self.worker.stop_load()
+
+    async def close(self) -> None:
+        await self._tasks.close()
+        if self.host is not None:
+            await self.host.close()
+        if self.worker is not None:
+            await self.worker.close()

@@ -1,0 +1,155 @@
+"""The creator's word on who runs the model: starts are checked and relayed, the host is named (spec: rooms §10.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.core.clock import Clock
+from app.core.errors import PooledError
+from app.models.table import ModelTable
+from app.room import dealt
+from app.room import messages as m
+from app.room.crowd import Crowd, tell_one
+from app.room.dealing import REJOIN_GRACE, StartWish
+from app.room.events import Degraded, Member
+from app.room.meta import OURS
+from app.room.model_side import ModelSide
+from app.room.pick import model_host_of
+from app.room.picker import Wish, deal_order, plan
+from app.room.settings import RoomSettings
+from app.room.styles import rules
+
+NO_MODEL_HOST = "No device here has a GPU to run a model on. Let one in that has."
+STARTING = "A model is being started already. Wait for it, or stop it first."
+MOVED_ON = "Other devices are here by now, so another one would run the model. Press Start again."
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """A model host that left while its model was wanted."""
+
+    name: str
+    at: float
+    final: bool
+
+
+@dataclass(frozen=True)
+class StartsPorts:
+    clock: Clock
+    table: ModelTable
+    settings: Callable[[], RoomSettings]
+
+
+class Starts:
+    """Belongs to the creator. ``wish`` is the model the room was last started with, None when none is wanted."""
+
+    def __init__(self, crowd: Crowd, side: ModelSide, ports: StartsPorts) -> None:
+        self.wish: StartWish | None = None
+        self._crowd = crowd
+        self._side = side
+        self._ports = ports
+        self._presser = ""
+        self._lost: _Lost | None = None
+
+    def press(self, presser: str, name: str, request: m.StartRequest) -> None:
+        """Somebody pressed Start. ``request.boss`` is whom the presser expects to run it, "" for whoever it is."""
+        boss, wish = model_host_of(self._crowd.members, self._crowd.me), StartWish(request.model, request.ctx, name)
+        why = self._refusal(boss, request, wish)
+        if why:
+            tell_one(self._crowd, presser, m.StartRefused(why=why))
+            return
+        self._presser = presser
+        self._relay(boss, wish)
+
+    def _refusal(self, boss: str, request: m.StartRequest, wish: StartWish) -> str:
+        host = self._find(boss)
+        if host is None or not host.meta.webgpu:
+            return NO_MODEL_HOST
+        if self._side.following.starting:
+            return STARTING
+        if request.boss and request.boss != boss:
+            return MOVED_ON
+        return self._unfit(boss, wish) if self.wish is not None else ""
+
+    def _unfit(self, boss: str, wish: StartWish) -> str:
+        """What runs goes on when the other model could not take its place."""
+        settings = self._ports.settings()
+        try:
+            record = self._ports.table.get(wish.model)
+            members = deal_order(self._crowd.members, boss)
+            planned = plan(record, members, Wish(wish.context, settings.split, kv=settings.kv))
+        except PooledError as error:
+            return str(error)
+        return "" if planned.deal.fits else dealt.too_small(planned)
+
+    def _relay(self, boss: str, wish: StartWish) -> None:
+        self.wish, self._lost = wish, None
+        host = self._find(boss)
+        if host is not None and boss != self._crowd.me and host.meta.native == OURS:
+            self._crowd.send(boss, rules(self._ports.settings()))
+            self._crowd.send(boss, self._side.past.message())
+        self._crowd.tell(m.StartRequest(model=wish.model, boss=boss, by=wish.by, ctx=wish.context))
+        self._side.start(boss, wish)
+
+    def _find(self, id: str) -> Member | None:
+        return next((member for member in self._crowd.members if member.id == id), None)
+
+    # -- what becomes of it -------------------------------------------------------------------------------------
+
+    def refused(self, by: Member, refusal: m.StartRefused) -> None:
+        """The device that was to run the model will not; whoever pressed hears it, and the start is over."""
+        tell_one(self._crowd, self._presser or self._crowd.me, m.StartRefused(why=m.line(f"{by.name}: {refusal.why}")))
+        self.give_up(f"{by.name} did not start the model.")
+
+    def give_up(self, why: str) -> None:
+        """Nobody runs the model any more."""
+        self.wish, self._lost = None, None
+        self._crowd.tell(m.StartFailed(why=why))
+
+    def told(self, message: m.Message) -> None:
+        """What the model host tells everybody, as far as it ends or keeps the wish."""
+        if isinstance(message, m.StartFailed):
+            self.wish = None
+
+    def welcome(self, member: Member, *, back: bool) -> None:
+        """A newcomer learns who runs the model; a model host that comes back takes its place again."""
+        if self._lost is not None and member.name == self._lost.name:
+            self._returned(member, back=back)
+        elif self._side.following.host not in {"", self._crowd.me, member.id}:
+            self._crowd.send(member.id, m.ModelHostIs(id=self._side.following.host))
+
+    def _returned(self, member: Member, *, back: bool) -> None:
+        """Its program still runs, and the model with it; or it began anew and holds nothing."""
+        if back:
+            self._lost = None
+            self._side.named(member.id)
+            self._crowd.tell(m.ModelHostIs(id=member.id))
+        else:
+            self._again()
+
+    def host_gone(self, member: Member, *, final: bool) -> None:
+        """The device that ran the model left the room."""
+        if self.wish is None:
+            return
+        self._lost = _Lost(member.name, self._ports.clock.now(), final)
+        self._crowd.happened(Degraded(f"{member.name}, which runs the model, is gone."))
+
+    def tick(self) -> None:
+        lost = self._lost
+        if lost is None or not (lost.final or self._ports.clock.now() - lost.at >= REJOIN_GRACE):
+            return
+        if self._ports.settings().auto_redeal:
+            self._again()
+        else:
+            self.give_up(f"{lost.name}, which ran the model, did not come back.")
+
+    def _again(self) -> None:
+        """The model is started on another device, with the same conversation."""
+        wish, self._lost = self.wish, None
+        boss = model_host_of(self._crowd.members, self._crowd.me)
+        host = self._find(boss)
+        if wish is None or host is None or not host.meta.webgpu:
+            self.give_up(NO_MODEL_HOST)
+        else:
+            self._relay(boss, wish)
