@@ -23,6 +23,7 @@ from app.core.secrets import Secrets, open_secrets
 from app.core.settings import Settings, load_settings, save_settings, settings_path
 from app.room import intents as it
 from app.room.assembly import Application, assemble
+from app.room.disk_memory import open_memory
 from app.room.preferences import network_of, pledge_of, room_settings
 
 INTERRUPTED = 130
@@ -89,7 +90,8 @@ async def _device(settings: Settings, *, fixed_host: bool) -> AsyncGenerator[_De
     secrets = await open_secrets()
     try:
         network, room = network_of(settings, secrets), room_settings(settings.room)
-        application = await assemble(network, room, passes=secrets.passes(), fixed_host=fixed_host)
+        memory = await asyncio.to_thread(open_memory, secrets)
+        application = await assemble(network, room, passes=secrets.passes(), memory=memory, fixed_host=fixed_host)
         try:
             yield _Device(settings, secrets, application)
         finally:

@@ -26,6 +26,7 @@ from app.room.late_transport import LateTransport, ServedTransport, Surroundings
 from app.room.meta import OURS, Meta
 from app.room.outside import Passes, PassesInMemory, RoomPorts, RoomTransport, app_link, room_transport
 from app.room.room import Room
+from app.room.saved_room import NoMemory, RoomMemory
 from app.room.settings import RoomSettings
 from app.room.signal_servers import SignalServer, server_list
 from app.room.transport import STRIPES, Transport, TransportConfig
@@ -58,12 +59,14 @@ class Application:
     shelf: Shelf
     gpu: GpuSummary | None
     disk: DiskCopies
+    memory: RoomMemory
 
     async def close(self) -> None:
         """Leaves the room, frees the GPU and ends every thread and task."""
         await self.room.close()
         await self.compute.close()
         await self.disk.close()
+        await asyncio.to_thread(self.memory.close)
 
 
 async def assemble(
@@ -72,6 +75,7 @@ async def assemble(
     table: ModelTable | None = None,
     passes: Passes | None = None,
     *,
+    memory: RoomMemory | None = None,
     fixed_host: bool = False,
 ) -> Application:
     """Opens and measures the GPU, which takes up to a second, and builds a room around it.
@@ -84,7 +88,7 @@ async def assemble(
     gpu = await _gpu_of(compute)
     disk = DiskCopies(CheckpointStore(data_dir() / "checkpoints"))
     ports = RoomPorts(
-        new_transport=lambda linked: _transport(network, linked),
+        new_transport=lambda linked, identity: _transport(network, linked, identity),
         compute=compute if gpu else None,
         table=table,
         open_language=lambda record: open_language(shelf, record),
@@ -94,10 +98,11 @@ async def assemble(
         passes=passes or PassesInMemory(),
         link_of=network.link_of,
         copies=disk.of,
+        memory=memory or NoMemory(),
     )
     room = Room(ports, settings)
     room.start()
-    return Application(room, compute, shelf, gpu, disk)
+    return Application(room, compute, shelf, gpu, disk, ports.memory)
 
 
 async def open_language(shelf: Shelf, record: ModelRecord) -> Language:
@@ -128,20 +133,20 @@ def _read_language(file: GgufFile) -> Language:
     return language(tokenizer, tokenizer.template, tokenizer.bos_text, tokenizer.eos_text)
 
 
-def _transport(network: Network, linked: str) -> RoomTransport:
+def _transport(network: Network, linked: str, identity: str) -> RoomTransport:
     if network.around is None:
-        return room_transport(_transport_to(network, linked, ()))
+        return room_transport(_transport_to(network, linked, identity, ()))
 
     # As sound as ``room_transport``, for the same reason.
     def make(near: tuple[SignalServer, ...]) -> ServedTransport:
-        return cast(ServedTransport, _transport_to(network, linked, near))
+        return cast(ServedTransport, _transport_to(network, linked, identity, near))
 
     return LateTransport(make, network.around, linked=bool(linked))
 
 
-def _transport_to(network: Network, linked: str, near: tuple[SignalServer, ...]) -> Transport:
+def _transport_to(network: Network, linked: str, identity: str, near: tuple[SignalServer, ...]) -> Transport:
     servers = dict.fromkeys([*near, *server_list(linked, network.signal, network.own(), network.cloud)])
-    return Transport(TransportConfig(tuple(servers), network.ice, network.stripes))
+    return Transport(TransportConfig(tuple(servers), network.ice, network.stripes, identity=identity))
 
 
 async def _gpu_of(compute: EngineCompute) -> GpuSummary | None:

@@ -62,6 +62,11 @@ class Creator:
     def members(self) -> tuple[Member, ...]:
         return self._roster.members
 
+    def name_of(self, id: str) -> str:
+        """ "" for somebody who is not here."""
+        member = self._roster.find(id)
+        return member.name if member else ""
+
     def link(self, id: str) -> Link | None:
         return self._peers.link(id)
 

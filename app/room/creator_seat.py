@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 from app.room import events as ev
 from app.room import intents as it
 from app.room import messages as m
 from app.room.admission import Waiting
 from app.room.codes import creator_id, random_code
 from app.room.creator import Creator
+from app.room.dealing import StartWish
 from app.room.gate import Gate
 from app.room.intents import Intent
 from app.room.invite import Invite
@@ -15,48 +19,114 @@ from app.room.kinds import kind_of
 from app.room.meta import meta_map, read_meta
 from app.room.names import clean_name
 from app.room.outside import RoomTransport
+from app.room.past import read_past
+from app.room.peerjs import IdTaken
 from app.room.pledges import pledge_gb
 from app.room.ports import Link, Message
+from app.room.saved_room import SavedRoom, SavedWish, read_gate, saved_gate
 from app.room.seat import SeatPorts, talk_to_model
 from app.room.state import Invite as ShownInvite
 from app.room.state import RoomState, WaitingRequest
+from app.room.styles import read_rules, rules
+
+CLAIMS = 30
+CLAIM_PERIOD = 3.0
 
 
 class CreatorSeat:
-    """Owns a room."""
+    """Owns a room, a new one or, with ``saved``, the one it had before a restart."""
 
-    def __init__(self, ports: SeatPorts, intent: it.OpenRoom) -> None:
+    def __init__(self, ports: SeatPorts, intent: it.OpenRoom, saved: SavedRoom | None = None) -> None:
         self._ports = ports
         self._name = clean_name(intent.name, "otter")
+        self._gb = intent.gb
         self._meta = ports.meta(intent.gb)
-        self._code = ""
-        self._transport: RoomTransport = ports.outside.new_transport("")
+        self._saved = saved
+        self._code = saved.code if saved else random_code()
+        self._gate = read_gate(saved.gate) if saved else Gate(ask=ports.settings.ask_first)
+        self._transport: RoomTransport = ports.outside.new_transport("", saved.identity if saved else "")
         self._creator: Creator | None = None
+        self._kept: tuple[object, ...] = ()
 
     async def enter(self) -> None:
-        code, gate = random_code(), Gate(ask=self._ports.settings.ask_first)
-        self._ports.emit(ev.Connecting(code, "Opening the room"))
+        self._ports.emit(ev.Connecting(self._code, "Opening the room again" if self._saved else "Opening the room"))
         self._listen()
-        await self._transport.open_room(code, gate, self._hello())
-        self._open(code)
-        link = self._ports.outside.link_of(Invite(code, gate.key, fingerprint=self._transport.fingerprint))
-        self._ports.emit(ev.InviteMade(ShownInvite(code, link, has_key=True)))
+        await self._register()
+        creator = self._creator = self._open()
+        link = self._ports.outside.link_of(Invite(self._code, self._gate.key, fingerprint=self._transport.fingerprint))
+        self._ports.emit(ev.InviteMade(ShownInvite(self._code, link, has_key=True)))
+        if self._saved is not None:
+            self._resume(creator, self._saved)
+
+    async def _register(self) -> None:
+        """A room server may still hold a room that was open a moment ago."""
+        tries = CLAIMS if self._saved else 1
+        while True:
+            try:
+                await self._transport.open_room(self._code, self._gate, self._hello())
+                return
+            except IdTaken:
+                tries -= 1
+                if not tries:
+                    raise
+                await asyncio.sleep(CLAIM_PERIOD)
 
     def _listen(self) -> None:
         self._transport.on_waiting = self._waiting
         self._transport.on_withdrawn = lambda id: self._ports.emit(ev.WaitingGone(id))
         self._transport.on_link = self._arrived
+        self._transport.on_gate = self._gate_changed
 
     def _hello(self) -> Message:
         return {"name": self._name, "meta": meta_map(self._meta)}
 
-    def _open(self, code: str) -> None:
-        self._code = code
-        me = ev.Member(creator_id(code), self._name, self._meta)
-        self._ports.emit(ev.Entered(me.id, me.id, code))
-        self._ports.emit(ev.SettingsChanged(self._ports.settings))
-        side = self._ports.side(code, self._transport.dial, lambda: self._meta)
-        self._creator = Creator(me, side, self._ports.settings)
+    def _open(self) -> Creator:
+        me = ev.Member(creator_id(self._code), self._name, self._meta)
+        settings = self._ports.settings
+        if self._saved is not None:
+            settings = replace(read_rules(self._saved.rules, settings), ask_first=self._gate.ask)
+        self._ports.emit(ev.Entered(me.id, me.id, self._code))
+        self._ports.emit(ev.SettingsChanged(settings))
+        side = self._ports.side(self._code, self._transport.dial, lambda: self._meta)
+        return Creator(me, side, settings)
+
+    def _resume(self, creator: Creator, saved: SavedRoom) -> None:
+        past = creator.side.past = read_past(saved.past)
+        creator.show(m.History(items=past.history))
+        if saved.wish is not None:
+            wish = StartWish(saved.wish.model, saved.wish.context, saved.wish.by)
+            creator.starts.resume(wish, saved.host, frozenset(saved.holders) - {self._name})
+
+    # -- kept for a restart ---------------------------------------------------------------------------------
+
+    def _gate_changed(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def _keep(self, creator: Creator) -> None:
+        """Everything a restart needs, whenever some of it has changed."""
+        side, starts, identity = creator.side, creator.starts, self._transport.identity
+        host = "" if side.hosts else creator.name_of(side.host_id)
+        now = (side.past, creator.settings, starts.wish, host, side.holders, self._gate, self._gb)
+        if now == self._kept:
+            return
+        self._kept = now
+        past, settings, gate = side.past, creator.settings, self._gate
+        wish = SavedWish(starts.wish.model, starts.wish.context, starts.wish.by) if starts.wish else None
+        holders = side.holders
+        self._ports.outside.memory.keep(
+            lambda: SavedRoom(
+                code=self._code,
+                name=self._name,
+                gb=self._gb,
+                gate=saved_gate(gate),
+                identity=identity,
+                rules=rules(settings),
+                past=past.message(),
+                wish=wish,
+                host=host,
+                holders=holders,
+            )
+        )
 
     def _waiting(self, waiting: Waiting) -> None:
         meta = read_meta(waiting.meta)
@@ -87,6 +157,7 @@ class CreatorSeat:
             case it.Disconnect():
                 creator.disconnect(intent.id, "The room's owner disconnected this device.")
             case it.SetPledge():
+                self._gb = intent.gb
                 self._meta = self._ports.meta(intent.gb)
                 creator.set_own_meta(self._meta)
                 self._transport.set_hello(self._hello())
@@ -103,10 +174,17 @@ class CreatorSeat:
     def tick(self) -> None:
         if self._creator is not None:
             self._creator.tick()
+            self._keep(self._creator)
 
-    async def close(self) -> None:
-        if self._creator is not None:
-            self._creator.close_room()
-            await self._creator.close()
+    async def close(self, *, final: bool) -> None:
+        """A room that is left is over; one whose program ends can be opened again."""
+        creator = self._creator
+        if creator is not None:
+            self._keep(creator)
+            if final:
+                creator.close_room()
+            await creator.close()
+        if final:
+            self._ports.outside.memory.forget()
             await self._ports.copies(self._code).drop_all()
         await self._transport.close()

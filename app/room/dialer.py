@@ -11,7 +11,7 @@ from typing import cast
 
 from app.core.clock import Clock
 from app.core.errors import LinkError
-from app.room.certificate import fingerprint_of, new_certificate
+from app.room.certificate import certificate_from, fingerprint_of, identity_of, new_certificate
 from app.room.ice import IceConfig
 from app.room.line import STRIPE_LABEL, Line
 from app.room.peerjs import SignalMessage
@@ -47,11 +47,11 @@ class _Attempt:
 class Dialer:
     """Connections by id. ``on_line`` gets every connection that another device has opened to this one."""
 
-    def __init__(self, signaling: Signaling, ice: IceConfig, clock: Clock) -> None:
+    def __init__(self, signaling: Signaling, ice: IceConfig, clock: Clock, identity: str = "") -> None:
         self.on_line: Callable[[Line], None] = lambda _line: None
         self._signaling = signaling
         self._ice = ice
-        self._certificate = new_certificate()
+        self._certificate = certificate_from(identity) if identity else new_certificate()
         self._clock = clock
         self._attempts: dict[str, _Attempt] = {}
         self._unknown: dict[str, list[Candidate]] = {}
@@ -63,6 +63,11 @@ class Dialer:
     def fingerprint(self) -> str:
         """Of the certificate all connections of this device show: 64 hex digits."""
         return fingerprint_of(self._certificate)
+
+    @property
+    def identity(self) -> str:
+        """That certificate with its key; a secret."""
+        return identity_of(self._certificate)
 
     async def dial(self, peer_id: str, stripe: bool = False, timeout: float = OPEN_S) -> Line:
         """Opens a connection. Raises PeerUnavailable; LinkError when none is up within ``timeout`` s."""

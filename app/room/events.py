@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from app.room.meta import Meta
 from app.room.planner import LeftOut
 from app.room.settings import RoomSettings
-from app.room.state import Exchange, Invite, ModelRow, NoticeKind, WaitingRequest
+from app.room.state import Exchange, Invite, ModelRow, NoticeKind, Offer, WaitingRequest
+
+
+@dataclass(frozen=True)
+class Offered:
+    """The last room can be gone back to; None: no longer."""
+
+    offer: Offer | None
 
 
 @dataclass(frozen=True)
@@ -314,7 +321,8 @@ class LeftRoom:
 
 
 Event = (
-    Connecting
+    Offered
+    | Connecting
     | InLobby
     | Entered
     | InviteMade

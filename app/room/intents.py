@@ -16,6 +16,16 @@ class OpenRoom:
 
 
 @dataclass(frozen=True)
+class Reopen:
+    """Back into the last room, as its creator or as a member."""
+
+
+@dataclass(frozen=True)
+class ForgetRoom:
+    """The last room is not wanted any more."""
+
+
+@dataclass(frozen=True)
 class JoinRoom:
     """Join by code or by invite link."""
 
@@ -139,6 +149,8 @@ class BackToStart:
 
 Intent = (
     OpenRoom
+    | Reopen
+    | ForgetRoom
     | JoinRoom
     | Allow
     | Deny

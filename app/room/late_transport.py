@@ -59,6 +59,10 @@ class LateTransport:
     def fingerprint(self) -> str:
         return self._there().fingerprint
 
+    @property
+    def identity(self) -> str:
+        return self._there().identity
+
     async def open_room(self, code: str, gate: Gate, hello: Message) -> None:
         lan = self._around.lan
         await lan.open()

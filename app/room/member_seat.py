@@ -19,6 +19,7 @@ from app.room.meta import meta_map
 from app.room.names import clean_name
 from app.room.outside import RoomTransport
 from app.room.ports import Link, Message
+from app.room.saved_room import SavedJoin
 from app.room.seat import SeatPorts, talk_to_model
 from app.room.state import Invite as ShownInvite
 from app.room.state import RoomState
@@ -58,7 +59,7 @@ class MemberSeat:
         self._code = invite.code
         self._credentials = Credentials(invite.key, self._ports.outside.passes.get(invite.code), invite.fingerprint)
         self._ports.emit(ev.Connecting(invite.code, LINES[Phase.REGISTERING]))
-        transport = self._transport = self._ports.outside.new_transport(invite.signal)
+        transport = self._transport = self._ports.outside.new_transport(invite.signal, "")
         transport.on_state = self._progress
         transport.on_link = self._linked
         await self._join(transport, back=False)
@@ -97,6 +98,8 @@ class MemberSeat:
         me = self._transport.me if self._transport else ""
         self._ports.emit(ev.Entered(me, link.peer_id, self._code))
         self._ports.emit(ev.InviteMade(ShownInvite(self._code)))
+        saved = SavedJoin(self._code, self._name, self._meta.contrib_gb, self._where)
+        self._ports.outside.memory.keep(lambda: saved)
         side = self._ports.side(self._code, self._dial, lambda: self._meta)
         return MemberSession(MemberPorts(me, link.peer_id, side, lost=self._creator_lost, over=self._room_over))
 
@@ -111,6 +114,7 @@ class MemberSeat:
 
     def _room_over(self) -> None:
         self._lost_at = None
+        self._ports.outside.memory.forget()
         if self._session is not None:
             self._session.side.forget()
             self._tasks.start(self._ports.copies(self._code).drop_all(), "forget the room")
@@ -153,8 +157,10 @@ class MemberSeat:
             case _:
                 talk_to_model(session.side, intent)
 
-    async def close(self) -> None:
+    async def close(self, *, final: bool) -> None:
         await self._tasks.close()
+        if final:
+            self._ports.outside.memory.forget()
         if self._session is not None:
             self._session.leave()
             await self._session.close()

@@ -44,7 +44,7 @@ class ModelHost:
         match message:
             case m.Ask():
                 style = read_style(message.style, self._settings().style) if message.style else None
-                self.talk.ask(member.id, member.name, message.text, style)
+                self.talk.ask(member.id, member.name, message.text, style, message.mid)
             case m.StopAnswer():
                 self.talk.stop(member.id)
             case m.Command():

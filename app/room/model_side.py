@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -52,7 +53,10 @@ class SidePorts:
 
 
 class ModelSide:
-    """One a device. ``past`` is the conversation as far as it is known here; ``on_past`` hears of changes."""
+    """One a device. ``past`` is the conversation as far as it is known here; ``on_past`` hears of changes.
+
+    ``holders`` are names of the devices that layers were dealt to.
+    """
 
     def __init__(self, ports: SidePorts, crowd: Crowd, settings: Callable[[], RoomSettings]) -> None:
         self.on_past: Callable[[Past], None] = lambda _past: None
@@ -60,6 +64,7 @@ class ModelSide:
         self.past = Past()
         self.host: ModelHost | None = None
         self.answering = False
+        self.holders: tuple[str, ...] = ()
         self._ports = ports
         self._crowd = crowd
         self._settings = settings
@@ -67,6 +72,7 @@ class ModelSide:
         self.worker = self._new_worker(self._compute) if self._compute else None
         self._tasks = Tasks()
         self._runs: m.ReadyAll | None = None
+        self._unheard: dict[str, m.Ask] = {}
         self._retiring: asyncio.Task[None] | None = None
 
     def _new_worker(self, compute: Compute) -> Worker:
@@ -226,18 +232,31 @@ class ModelSide:
         match message:
             case m.Redeal() | m.StartRequest():
                 self.following, self._runs = self.following.dealt(), None
-            case m.Layers() | m.Load() | m.HostProgress() if self.following.course is Course.NAMED:
-                self.following = self.following.dealt()
+            case m.Layers():
+                self.holders = tuple(message.by)
+                self._begun()
+            case m.Load() | m.HostProgress():
+                self._begun()
             case m.ReadyAll():
                 self.following, self._runs = self.following.online(), message
+                self._ask_again()
             case m.StartFailed():
                 self.following, self.answering, self._runs = Following(), False, None
             case m.Degraded():
                 self._runs = None
-            case m.AnswerStart() | m.AnswerDone():
-                self.answering = isinstance(message, m.AnswerStart)
+            case m.AnswerStart():
+                self.answering = True
+                self._unheard.pop(message.mid, None)
+            case m.AnswerDone():
+                self.answering = False
+            case m.Queued() | m.Busy() if self._unheard:
+                del self._unheard[next(iter(self._unheard))]
             case _:
                 pass
+
+    def _begun(self) -> None:
+        if self.following.course is Course.NAMED:
+            self.following = self.following.dealt()
 
     def remind(self) -> None:
         """Somebody is back, and the model on a device that is not the creator has run on meanwhile."""
@@ -300,7 +319,14 @@ class ModelSide:
         elif self.hosts:
             self.show(m.Busy(why=NO_MODEL))
         else:
-            self._crowd.send(self.host_id, m.Ask(text=text, style=style_words(self._settings().style)))
+            ask = m.Ask(text=text, style=style_words(self._settings().style), mid=secrets.token_hex(6))
+            self._unheard[ask.mid] = ask
+            self._crowd.send(self.host_id, ask)
+
+    def _ask_again(self) -> None:
+        """What the model host may not have heard before it was lost; it knows a question by its mid."""
+        for ask in list(self._unheard.values()):
+            self._crowd.send(self.host_id, ask)
 
     def stop(self) -> None:
         if self.running is not None:

@@ -16,6 +16,7 @@ from app.room.generate import Choose
 from app.room.invite import Invite
 from app.room.meta import Meta
 from app.room.ports import Compute, Link, Message
+from app.room.saved_room import NoMemory, RoomMemory
 from app.room.transport import Transport, TransportState
 
 
@@ -39,6 +40,11 @@ class RoomTransport(Protocol):
     @property
     def fingerprint(self) -> str:
         """Of the certificate this device shows, for its invite."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """That certificate with its key, so that the same room can be opened again; a secret."""
         ...
 
     async def open_room(self, code: str, gate: Gate, hello: Message) -> None: ...
@@ -91,12 +97,13 @@ def _no_copies(_code: str) -> Copies:
 
 @dataclass(frozen=True)
 class RoomPorts:
-    """``new_transport`` is given the room server an invite names, "" for the usual ones.
+    """``new_transport`` is given the room server an invite names, "" for the usual ones, and the identity a
+    room is opened again with, "" for a fresh one.
 
     ``compute`` None: this device only asks. ``meta`` says what the device is; the pledge is filled in.
     """
 
-    new_transport: Callable[[str], RoomTransport]
+    new_transport: Callable[[str, str], RoomTransport]
     compute: Compute | None
     table: ModelTable
     open_language: Callable[[ModelRecord], Awaitable[Language]]
@@ -108,6 +115,7 @@ class RoomPorts:
     link_of: Callable[[Invite], str] = app_link
     copies: Callable[[str], Copies] = _no_copies
     """Where a room, named by its code, keeps copies of computed states on this device's disk."""
+    memory: RoomMemory = field(default_factory=NoMemory)
 
 
 def room_transport(transport: Transport) -> RoomTransport:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from app.engine.types import ColumnClass
 from app.prompt.chat import AssistantTurn, Turn, UserTurn
 from app.prompt.language import Language
 from app.room import messages as m
 from app.room.asks import Question
+from app.room.segments import Fed, Segment
 from app.room.styles import read_style, style_words
 
 HISTORY_KEPT = 50
@@ -21,6 +23,8 @@ class Past:
     """``model`` is whose ids the turns hold, ``last`` the question that Regenerate asks again.
 
     ``unanswered``: its answer is not over; ``continued``: that answer goes on with the one before.
+    ``waiting`` are questions not begun yet. ``segments`` say as which class the positions of the last answer's
+    prompt and words were computed, so that computing them again elsewhere gives the same bits.
     """
 
     turns: tuple[Turn, ...] = ()
@@ -29,11 +33,18 @@ class Past:
     model: str = ""
     unanswered: bool = False
     continued: bool = False
+    waiting: tuple[Question, ...] = ()
+    segments: tuple[Segment, ...] = ()
 
     @property
     def can_continue(self) -> bool:
         last = self.turns[-1] if self.turns else None
         return isinstance(last, AssistantTurn) and last.open and self.last is not None
+
+    def knows(self, mid: str) -> bool:
+        """Whether the exchange was asked already."""
+        asked = [question for question in (self.last, *self.waiting) if question is not None]
+        return any(item.mid == mid for item in (*self.history, *asked))
 
     @property
     def earlier(self) -> tuple[int, ...]:
@@ -60,6 +71,11 @@ class Past:
         whole = (*self.earlier, *ids)
         before = self.turns[:-1] if self.continued else self.turns
         return (*before, AssistantTurn(whole, open=open)) if whole else before
+
+    def computed(self, ids: Sequence[int]) -> Fed:
+        """The record of ``ids``, a prompt in the words of this past, as far as it was computed before."""
+        end = min(self.segments[-1].end, len(ids)) if self.segments else 0
+        return Fed(tuple(ids), self.segments).cut(end)
 
     def answered(self, ids: Sequence[int], text: str, stats: str, *, capped: bool) -> Past:
         """What was written stays; a question without any answer leaves no turn behind, only its history."""
@@ -96,7 +112,7 @@ class Past:
         turns = tuple(turn for pair in pairs for turn in pair)
         asked = self.last is not None and self.unanswered and not self.continued
         again = (UserTurn(self.last.text, self.last.name),) if self.last is not None and asked else ()
-        return replace(self, model=model, turns=(*turns, *again), unanswered=asked, continued=False)
+        return replace(self, model=model, turns=(*turns, *again), unanswered=asked, continued=False, segments=())
 
     # -- handed on ------------------------------------------------------------------------------------------
 
@@ -105,7 +121,9 @@ class Past:
         kept = self._shortened()
         turns = tuple(_turn_item(turn) for turn in kept.turns)
         last = _asked_item(self.last) if self.last else None
-        return m.PastIs(self.model, turns, kept.history, last, self.unanswered, self.continued)
+        waiting = tuple(_asked_item(question) for question in self.waiting)
+        classes = tuple((s.start, s.end, s.kind.value) for s in self.segments) if kept.turns == self.turns else ()
+        return m.PastIs(self.model, turns, kept.history, last, self.unanswered, self.continued, waiting, classes)
 
     def _shortened(self) -> Past:
         turns, history = self.turns, self.history
@@ -119,7 +137,27 @@ def read_past(message: m.PastIs) -> Past:
     turns = tuple(_read_turn(item) for item in message.turns)
     last = _read_asked(message.last) if message.last else None
     unanswered = message.unanswered and last is not None
-    return Past(turns, message.items[-HISTORY_KEPT:], last, message.model, unanswered, message.continued)
+    waiting = tuple(_read_asked(item) for item in message.waiting)
+    return Past(
+        turns=turns,
+        history=message.items[-HISTORY_KEPT:],
+        last=last,
+        model=message.model,
+        unanswered=unanswered,
+        continued=message.continued,
+        waiting=waiting,
+        segments=_read_segments(message.classes),
+    )
+
+
+def _read_segments(classes: Sequence[tuple[int, int, str]]) -> tuple[Segment, ...]:
+    """None at all where they do not follow each other, or name a class that is none."""
+    known = {kind.value: kind for kind in ColumnClass}
+    ends = [0, *(end for _, end, _ in classes)]
+    follow = all(start == before < end for before, (start, end, _) in zip(ends, classes, strict=False))
+    if not follow or any(kind not in known for _, _, kind in classes):
+        return ()
+    return tuple(Segment(start, end, known[kind]) for start, end, kind in classes)
 
 
 def _size(turns: Sequence[Turn], history: Sequence[m.HistoryItem]) -> int:

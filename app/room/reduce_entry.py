@@ -15,6 +15,7 @@ from app.room.events import (
     LeftRoom,
     NoticeClosed,
     Noticed,
+    Offered,
     RoomEnded,
     SettingsChanged,
     WaitingAdded,
@@ -24,6 +25,11 @@ from app.room.reductions import reduces
 from app.room.state import Notice, NoticeKind, Phase, RoomState
 
 MOST_NOTICES = 4
+
+
+@reduces(Offered)
+def _offered(state: RoomState, event: Offered) -> RoomState:
+    return replace(state, offer=event.offer)
 
 
 @reduces(Connecting)

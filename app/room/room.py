@@ -16,9 +16,10 @@ from app.room.outside import RoomPorts
 from app.room.pick import model_host_of
 from app.room.picker import Screen, Wish, model_rows
 from app.room.reducer import reduce
+from app.room.saved_room import SavedJoin, SavedRoom
 from app.room.seat import Seat, SeatPorts
 from app.room.settings import RoomSettings
-from app.room.state import RoomState
+from app.room.state import Offer, RoomState
 from app.room.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 TICK = 0.1
 TYPING_SHOWN = 3.5
 TYPING_PERIOD = 2.0
+ALIVE_PERIOD = 5.0
 AFFECT_ROWS = (ev.RosterChanged, ev.ModelChosen, ev.ContextChosen, ev.SettingsChanged, ev.StartFailed)
 
 Subscriber = Callable[[RoomState], None]
@@ -49,6 +51,8 @@ class Room:
         self._entering: asyncio.Task[None] | None = None
         self._typing_until = 0.0
         self._typed_at = float("-inf")
+        self._alive_at = float("-inf")
+        self._offer()
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Called with every new state; returns the function that ends it."""
@@ -67,11 +71,24 @@ class Room:
         if self._seat is not None:
             self._seat.tick()
         now = self._ports.clock.now()
+        self._say_alive(now)
         for id, until in list(self._notices_until.items()):
             if until <= now:
                 self.emit(ev.NoticeClosed(id))
         if self.state.typing and self._typing_until <= now:
             self.emit(ev.SomebodyTypes(""))
+
+    def _say_alive(self, now: float) -> None:
+        if self._seat is not None and now - self._alive_at >= ALIVE_PERIOD:
+            self._alive_at = now
+            self._ports.memory.alive()
+
+    def _offer(self) -> None:
+        """Shows the last room while it can be gone back to."""
+        last = self._ports.memory.last()
+        if last is not None and last.offered:
+            owner = isinstance(last.saved, SavedRoom)
+            self.emit(ev.Offered(Offer(last.saved.code, owner, last.straight_back)))
 
     def emit(self, event: ev.Event) -> None:
         """Shows what happened."""
@@ -102,9 +119,12 @@ class Room:
     def handle(self, intent: Intent) -> None:
         """Never raises: what goes wrong becomes part of the state."""
         match intent:
-            case it.OpenRoom() | it.JoinRoom():
+            case it.OpenRoom() | it.JoinRoom() | it.Reopen():
                 self._stop_entering()
                 self._entering = self._tasks.start(self._enter(intent), "enter room")
+            case it.ForgetRoom():
+                self._ports.memory.forget()
+                self.emit(ev.Offered(None))
             case it.Leave() | it.BackToStart():
                 self._stop_entering()
                 self._tasks.start(self._leave(), "leave room")
@@ -140,29 +160,49 @@ class Room:
             self._entering.cancel()
             self._entering = None
 
-    async def _enter(self, intent: it.OpenRoom | it.JoinRoom) -> None:
-        await self._leave_seat()
-        ports = SeatPorts(self._ports, self.emit, self._settings)
-        seat = CreatorSeat(ports, intent) if isinstance(intent, it.OpenRoom) else MemberSeat(ports, intent)
+    async def _enter(self, intent: it.OpenRoom | it.JoinRoom | it.Reopen) -> None:
+        seat = self._new_seat(intent)
+        if seat is None:
+            self.emit(ev.Offered(None))
+            return
+        await self._leave_seat(final=True)
         self._seat = seat
         try:
             await seat.enter()
         except PooledError as error:
-            await self._leave_seat()
+            await self._leave_seat(final=False)
             self.emit(ev.Failed(error.what, error.remedy))
+            self._offer()
+
+    def _new_seat(self, intent: it.OpenRoom | it.JoinRoom | it.Reopen) -> Seat | None:
+        """None where there is no room to go back to."""
+        ports = SeatPorts(self._ports, self.emit, self._settings)
+        last = self._ports.memory.last() if isinstance(intent, it.Reopen) else None
+        match intent, last.saved if last else None:
+            case it.OpenRoom(), _:
+                return CreatorSeat(ports, intent)
+            case it.JoinRoom(), _:
+                return MemberSeat(ports, intent)
+            case _, SavedRoom() as saved:
+                return CreatorSeat(ports, it.OpenRoom(saved.name, saved.gb), saved)
+            case _, SavedJoin() as saved:
+                return MemberSeat(ports, it.JoinRoom(saved.where or saved.code, saved.name, saved.gb))
+            case _:
+                return None
 
     async def _leave(self) -> None:
-        await self._leave_seat()
+        await self._leave_seat(final=True)
         self.emit(ev.LeftRoom())
 
-    async def _leave_seat(self) -> None:
+    async def _leave_seat(self, *, final: bool) -> None:
+        """``final``: left on purpose; else the program only ends, and the room can be gone back to."""
         seat, self._seat = self._seat, None
         if seat is not None:
             self._members = ()
-            await seat.close()
+            await seat.close(final=final)
 
     async def close(self) -> None:
-        """Leaves the room and ends everything."""
+        """Ends everything. A room opened here can be gone back to for a while."""
         self._stop_entering()
-        await self._leave_seat()
+        await self._leave_seat(final=False)
         await self._tasks.close()

@@ -74,7 +74,9 @@ class Seat(Protocol):
 
     def tick(self) -> None: ...
 
-    async def close(self) -> None: ...
+    async def close(self, *, final: bool) -> None:
+        """``final``: the person left; else the program ends and may come back."""
+        ...
 
 
 def talk_to_model(side: ModelSide, intent: Intent) -> None:

@@ -22,6 +22,7 @@ from app.room.styles import rules
 
 NO_MODEL_HOST = "No device here has a GPU to run a model on. Let one in that has."
 STARTING = "A model is being started already. Wait for it, or stop it first."
+RESUME_WITHIN = 25.0
 MOVED_ON = "Other devices are here by now, so another one would run the model. Press Start again."
 
 
@@ -32,6 +33,14 @@ class _Lost:
     name: str
     at: float
     final: bool
+
+
+@dataclass(frozen=True)
+class _Awaited:
+    """Devices that held layers before the creator was restarted, and how long the start waits for them."""
+
+    names: frozenset[str]
+    until: float
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,8 @@ class Starts:
         self._ports = ports
         self._presser = ""
         self._lost: _Lost | None = None
+        self._awaited: _Awaited | None = None
+        self._why = ""
 
     def press(self, presser: str, name: str, request: m.StartRequest) -> None:
         """Somebody pressed Start. ``request.boss`` is whom the presser expects to run it, "" for whoever it is."""
@@ -84,7 +95,7 @@ class Starts:
         return "" if planned.deal.fits else dealt.too_small(planned)
 
     def _relay(self, boss: str, wish: StartWish) -> None:
-        self.wish, self._lost = wish, None
+        self.wish, self._lost, self._awaited = wish, None, None
         host = self._find(boss)
         if host is not None and boss != self._crowd.me and host.meta.native == OURS:
             self._crowd.send(boss, rules(self._ports.settings()))
@@ -104,7 +115,7 @@ class Starts:
 
     def give_up(self, why: str) -> None:
         """Nobody runs the model any more."""
-        self.wish, self._lost = None, None
+        self.wish, self._lost, self._awaited = None, None, None
         self._crowd.tell(m.StartFailed(why=why))
 
     def told(self, message: m.Message) -> None:
@@ -116,6 +127,8 @@ class Starts:
         """A newcomer learns who runs the model; a model host that comes back takes its place again."""
         if self._lost is not None and member.name == self._lost.name:
             self._returned(member, back=back)
+        elif self._lost is not None or self._awaited is not None:
+            self._crowd.send(member.id, m.Degraded(why=self._why))
         elif self._side.following.host not in {"", self._crowd.me, member.id}:
             self._crowd.send(member.id, m.ModelHostIs(id=self._side.following.host))
 
@@ -133,9 +146,32 @@ class Starts:
         if self.wish is None:
             return
         self._lost = _Lost(member.name, self._ports.clock.now(), final)
-        self._crowd.happened(Degraded(f"{member.name}, which runs the model, is gone."))
+        self._waits(f"{member.name}, which runs the model, is gone.")
+
+    def resume(self, wish: StartWish, host: str, holders: frozenset[str]) -> None:
+        """The creator was restarted. A model host elsewhere may run on; else the start waits for its devices."""
+        now = self._ports.clock.now()
+        self.wish = wish
+        if host:
+            self._lost = _Lost(host, now, final=False)
+            waiting = host
+        else:
+            self._awaited = _Awaited(holders, now + RESUME_WITHIN)
+            waiting = ", ".join(sorted(holders)) or "nobody"
+        self._waits(f"The room is back and waits for {waiting}.")
+
+    def _waits(self, why: str) -> None:
+        self._why = why
+        self._crowd.happened(Degraded(why))
+
+    def _all_back(self, now: float) -> bool:
+        awaited = self._awaited
+        here = {member.name for member in self._crowd.members}
+        return awaited is not None and (awaited.names <= here or now >= awaited.until)
 
     def tick(self) -> None:
+        if self._all_back(self._ports.clock.now()):
+            self._again()
         lost = self._lost
         if lost is None or not (lost.final or self._ports.clock.now() - lost.at >= REJOIN_GRACE):
             return
@@ -146,7 +182,7 @@ class Starts:
 
     def _again(self) -> None:
         """The model is started on another device, with the same conversation."""
-        wish, self._lost = self.wish, None
+        wish, self._lost, self._awaited = self.wish, None, None
         boss = model_host_of(self._crowd.members, self._crowd.me)
         host = self._find(boss)
         if wish is None or host is None or not host.meta.webgpu:

@@ -242,6 +242,15 @@ class Invite:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """A room this device was in a while ago. ``owner``: it was its own. ``straight_back``: a moment ago."""
+
+    code: str
+    owner: bool
+    straight_back: bool = False
+
+
+@dataclass(frozen=True)
 class RoomState:
     """The whole room as one screen sees it."""
 
@@ -252,6 +261,8 @@ class RoomState:
     model_host: str = ""
     code: str = ""
     invite: Invite | None = None
+    offer: Offer | None = None
+    """The last room, while it can be gone back to."""
     status_line: str = ""
     digits: str = ""
     trouble: str = ""

@@ -39,6 +39,7 @@ MOST_TRIES = 4
 LONGEST_RECOVERY = 360.0
 MAP_PERIOD = 0.8
 PIECE = 2_000
+LONGEST_MID = 40
 
 REFUSALS = {
     Stage.IDLE: "No model runs in this room yet.",
@@ -72,7 +73,6 @@ class Talk:
         self._clock = clock
         self._settings = settings
         self._tasks = Tasks()
-        self._queue = AskQueue()
         self._now: Answering | None = None
         self.drafts = Acceptance()
         self._held = Held()
@@ -86,6 +86,14 @@ class Talk:
         dealing.on_failed = self._stopped
 
     @property
+    def _queue(self) -> AskQueue:
+        return AskQueue(self.past.waiting)
+
+    def _now_waiting(self, queue: AskQueue) -> None:
+        if queue.waiting != self.past.waiting:
+            self._now_past(replace(self.past, waiting=queue.waiting))
+
+    @property
     def answering(self) -> bool:
         return self._now is not None
 
@@ -96,10 +104,11 @@ class Talk:
 
     # -- what people do ---------------------------------------------------------------------------------
 
-    def ask(self, asker: str, name: str, text: str, style: Style | None = None) -> None:
-        """``style``: the asker's, where it differs from the room's."""
-        question = Question(asker, name, text[:QUESTION_CHARS], *_new_exchange(), style)
-        if not question.text.strip():
+    def ask(self, asker: str, name: str, text: str, style: Style | None = None, mid: str = "") -> None:
+        """``style``: the asker's, where it differs from the room's; ``mid``: the asker's name for the exchange."""
+        made, seed = _new_exchange()
+        question = Question(asker, name, text[:QUESTION_CHARS], mid[:LONGEST_MID] or made, seed, style)
+        if not question.text.strip() or self.past.knows(question.mid):
             return
         if self._dealing.stage is not Stage.ONLINE:
             tell_one(self._crowd, asker, m.Busy(why=REFUSALS[self._dealing.stage]))
@@ -110,7 +119,7 @@ class Talk:
 
     def _enqueue(self, question: Question) -> None:
         try:
-            self._queue = self._queue.push(question)
+            self._now_waiting(self._queue.push(question))
         except RoomError as error:
             tell_one(self._crowd, question.asker, m.Busy(why=str(error)))
             return
@@ -152,7 +161,6 @@ class Talk:
         if self._now is not None:
             tell_one(self._crowd, id, m.Busy(why="An answer is being written. Stop it first."))
             return
-        self._queue = AskQueue()
         self._now_past(Past(model=self.past.model))
         self._crowd.tell(m.ChatReset(by=by))
 
@@ -162,7 +170,7 @@ class Talk:
 
     def member_left(self, id: str) -> None:
         if any(question.asker == id for question in self._queue.waiting):
-            self._queue = self._queue.without(id)
+            self._now_waiting(self._queue.without(id))
             self._crowd.tell(m.QueueLength(n=len(self._queue)))
 
     def greet(self, member: Member, *, back: bool) -> None:
@@ -255,6 +263,8 @@ class Talk:
         render = self._renderer(language, now.style)
         fitted = fit_turns(self.past.with_words(now.ids, open=True), render, context)
         now.dropped = fitted.dropped
+        if not self._record.ids:
+            self._record = self.past.computed(fitted.ids)
         most = now.style.most_tokens - len(now.ids)
         if most <= 0:
             return Ending.CAPPED
@@ -345,7 +355,8 @@ class Talk:
     def _close_exchange(self, now: Answering, stats: str, *, failed: bool = False, capped: bool = False) -> None:
         context = self._dealing.planned.context.positions if self._dealing.planned else 0
         use = m.ContextUse(used=len(self._record.ids), max=context)
-        self._now_past(self.past.answered(now.ids, now.text, stats, capped=capped))
+        answered = self.past.answered(now.ids, now.text, stats, capped=capped)
+        self._now_past(replace(answered, segments=self._record.segments))
         self._tell_map(live=False)
         self._tell_exchange(m.AnswerDone(stats=m.line(stats), ctx=use, failed=failed, capped=capped))
 
@@ -357,7 +368,8 @@ class Talk:
     def _next(self) -> None:
         if self._dealing.stage is not Stage.ONLINE or not len(self._queue):
             return
-        question, self._queue = self._queue.pop()
+        question, waiting = self._queue.pop()
+        self._now_waiting(waiting)
         self._crowd.tell(m.QueueLength(n=len(self._queue)))
         for place, waiting in enumerate(self._queue.waiting, start=1):
             tell_one(self._crowd, waiting.asker, m.Queued(pos=place))
@@ -407,7 +419,7 @@ class Talk:
     def _stopped(self, why: str) -> None:
         error = LapFailed(why, repairable=False)
         self._held = Held()
-        self._queue = AskQueue()
+        self._now_waiting(AskQueue())
         if self._dealing.chain is not None:
             self._dealing.chain.laps.fail_all(error)
         self._wake(error)

@@ -42,6 +42,7 @@ DRAIN_S = 0.3
 class TransportConfig:
     """``servers`` in the order to try, ``stripes`` the connections a link has in all (1 to 8).
 
+    ``identity`` is a certificate of an earlier run to show again, "" for a fresh one.
     Frames of up to ``doubled`` slices are sent twice when a link has several connections: steadier on
     Wi-Fi, but twice the work; 0 never.
     """
@@ -51,6 +52,7 @@ class TransportConfig:
     stripes: int = STRIPES
     keepalive: bool = True
     doubled: int = DOUBLED_SLICES
+    identity: str = field(default="", repr=False)
 
 
 class Phase(Enum):
@@ -120,7 +122,7 @@ class Transport:
         self._proving: set[MeshHandshake] = set()
         self._signaling = Signaling(config.servers)
         self._signaling.on_connected = self._server_there
-        self._dialer = Dialer(self._signaling, config.ice, self._clock)
+        self._dialer = Dialer(self._signaling, config.ice, self._clock, config.identity)
         self._dialer.on_line = self._incoming
         self._stripes = Stripes(self._dialer, self.links, self._prove_stripe, config.stripes, self._clock)
         self._member = False
@@ -137,6 +139,11 @@ class Transport:
     def fingerprint(self) -> str:
         """Of the certificate this device shows, for its invite: 64 hex digits."""
         return self._dialer.fingerprint
+
+    @property
+    def identity(self) -> str:
+        """The certificate with its key, to open the same room again; a secret."""
+        return self._dialer.identity
 
     @property
     def gate(self) -> Gate | None:

@@ -14,6 +14,7 @@ from app.models.store import is_whole
 from app.models.table import ModelTable
 from app.room.assembly import Application, assemble
 from app.room.compute import GpuSummary
+from app.room.disk_memory import open_memory
 from app.room.preferences import network_of, pledge_of, room_defaults, room_settings
 from app.room.settings import RoomSettings
 from app.ui.this_device import ThisDevice
@@ -41,7 +42,8 @@ async def compose() -> Composed:
     """Opens the GPU and the secrets, which takes up to a second or two."""
     settings, secrets = load_settings(), await open_secrets()
     network, room = network_of(settings, secrets), room_settings(settings.room)
-    application = await assemble(network, room, passes=secrets.passes())
+    memory = await asyncio.to_thread(open_memory, secrets)
+    application = await assemble(network, room, passes=secrets.passes(), memory=memory)
     suggested = await pledge_of(settings, application.gpu)
     device = describe(application.gpu, suggested, application.shelf.table)
     return Composed(application, secrets, device)

@@ -76,7 +76,7 @@ class Home:
         )
         self.room.start()
 
-    def _transport(self, linked: str) -> LateTransport:
+    def _transport(self, linked: str, _identity: str) -> LateTransport:
         def make(near: tuple[SignalServer, ...]) -> ServedTransport:
             servers = (*near, *server_list(linked, (), self.lan.own(), cloud=False))
             return cast(ServedTransport, Transport(TransportConfig(servers, IceConfig(stun=()), stripes=1)))

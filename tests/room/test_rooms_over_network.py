@@ -32,7 +32,7 @@ def _loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 def device(server: SignalServer) -> Room:
     room = Room(
         RoomPorts(
-            new_transport=lambda _signal: room_transport(Transport(TransportConfig((server,), stripes=2))),
+            new_transport=lambda _signal, _identity: room_transport(Transport(TransportConfig((server,), stripes=2))),
             compute=ToyCompute(),
             table=TABLE,
             open_language=open_language,

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.core.clock import VirtualClock
 from app.core.errors import LinkError
@@ -21,6 +21,7 @@ from app.room.meta import OURS, Meta
 from app.room.outside import RoomPorts
 from app.room.ports import Link, Message
 from app.room.room import Room
+from app.room.saved_room import Remembered, Saved, decode_saved, encode_saved
 from app.room.settings import RoomSettings
 from app.room.state import RoomState
 from app.room.transport import TransportState
@@ -138,6 +139,7 @@ class MemoryTransport:
     def __init__(self, network: Network) -> None:
         self.me = ""
         self.fingerprint = "ab" * 32
+        self.identity = "a certificate"
         self.on_waiting: Callable[[Waiting], None] = lambda _waiting: None
         self.on_withdrawn: Callable[[str], None] = lambda _id: None
         self.on_gate: Callable[[Gate], None] = lambda _gate: None
@@ -146,10 +148,11 @@ class MemoryTransport:
         self.ask = False
         self._network = network
         self._hello: Message = {}
+        self._gate = Gate()
         self._at_door: dict[str, asyncio.Future[bool]] = {}
 
     async def open_room(self, code: str, gate: Gate, hello: Message) -> None:
-        self.me, self.ask, self._hello = creator_id(code), gate.ask, hello
+        self.me, self.ask, self._hello, self._gate = creator_id(code), gate.ask, hello, gate
         self._network.rooms[code] = self._network.devices[self.me] = self
 
     async def join(self, code: str, credentials: Credentials, hello: Message) -> Pass:
@@ -197,7 +200,8 @@ class MemoryTransport:
         self._at_door.pop(peer_id).set_result(False)
 
     def set_ask(self, ask: bool) -> None:
-        self.ask = ask
+        self.ask, self._gate = ask, replace(self._gate, ask=ask)
+        self.on_gate(self._gate)
 
     def set_hello(self, hello: Message) -> None:
         self._hello = hello
@@ -209,12 +213,37 @@ class MemoryTransport:
 
 
 @dataclass
+class KeptInMemory:
+    """``saved_room.RoomMemory`` on the virtual clock; goes through the bytes that a disk would hold."""
+
+    clock: VirtualClock
+    content: bytes | None = None
+    at: float = 0.0
+
+    def keep(self, saved: Callable[[], Saved]) -> None:
+        self.content, self.at = encode_saved(saved()), self.clock.now()
+
+    def alive(self) -> None:
+        self.at = self.clock.now()
+
+    def forget(self) -> None:
+        self.content = None
+
+    def last(self) -> Remembered | None:
+        saved = decode_saved(self.content) if self.content else None
+        return Remembered(saved, self.clock.now() - self.at) if saved else None
+
+    def close(self) -> None: ...
+
+
+@dataclass
 class Box:
     """One computer: a room facade and its toy engine."""
 
     name: str
     room: Room
     compute: ToyCompute
+    memory: KeptInMemory
     transport: MemoryTransport | None = None
     running: bool = True
 
@@ -240,11 +269,13 @@ class World:
         self.network = Network(self.clock, latency)
         self.boxes: dict[str, Box] = {}
 
-    def box(self, name: str, settings: RoomSettings = EXACT, gpu: bool = True) -> Box:
-        compute = ToyCompute()
-        box = Box(name, None, compute)  # type: ignore[arg-type]
+    def box(
+        self, name: str, settings: RoomSettings = EXACT, gpu: bool = True, memory: KeptInMemory | None = None
+    ) -> Box:
+        compute, memory = ToyCompute(), memory or KeptInMemory(self.clock)
+        box = Box(name, None, compute, memory)  # type: ignore[arg-type]
 
-        def transport(_signal: str) -> MemoryTransport:
+        def transport(_signal: str, _identity: str) -> MemoryTransport:
             box.transport = MemoryTransport(self.network)
             return box.transport
 
@@ -256,6 +287,7 @@ class World:
             choose=greedy,
             meta=Meta(ua="Device", webgpu=True, dspec=1, max_bind_mb=2048, native=OURS, fixed_host=self._fixed),
             clock=self.clock,
+            memory=memory,
         )
         box.room = Room(ports, settings)
         self.boxes[name] = box
@@ -312,6 +344,22 @@ class World:
         assert box.transport is not None
         box.running = False
         self.network.unreachable.add(box.transport.me)
+
+    def crash(self, box: Box) -> None:
+        """Its process is gone: no farewell, and nothing that is sent to it arrives. It may start again."""
+        assert box.transport is not None
+        box.running = False
+        for link in self.network.links:
+            if link.me == box.transport.me:
+                link.open = False
+        self.network.rooms = {c: t for c, t in self.network.rooms.items() if t is not box.transport}
+
+    async def restart(self, box: Box) -> Box:
+        """The program begins anew on the same computer and goes back into its room."""
+        again = self.box(box.name, memory=box.memory)
+        again.do(it.Reopen())
+        await self.until(lambda: again.state.phase.in_room, 30)
+        return again
 
     def mute(self, box: Box) -> None:
         assert box.transport is not None

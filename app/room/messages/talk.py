@@ -11,10 +11,12 @@ from app.room.messages.start import StyleWords
 
 
 class Ask(Message, frozen=True, tag="ai-ask"):
-    """``style`` is ours: the asker's, so that it holds on any model host."""
+    """Ours: ``style`` is the asker's, so that it holds on any model host; ``mid`` names the exchange, so that
+    a question told twice is asked once."""
 
     text: LongText = ""
     style: StyleWords | None = None
+    mid: Line = ""
 
 
 class Queued(Message, frozen=True, tag="ai-queued"):
@@ -94,7 +96,8 @@ class PastIs(Message, frozen=True, tag="ai-past"):
     """Ours: the conversation as a model host keeps it, for the creator and for the next model host.
 
     ``model`` is whose ids the turns hold. ``unanswered``: the last question's answer was not over yet;
-    ``continued``: it was going on with the answer before.
+    ``continued``: it was going on with the answer before. ``classes`` are stretches [start, end) of positions and
+    how they were computed.
     """
 
     model: Name = ""
@@ -103,6 +106,8 @@ class PastIs(Message, frozen=True, tag="ai-past"):
     last: AskedItem | None = None
     unanswered: bool = False
     continued: bool = False
+    waiting: Annotated[tuple[AskedItem, ...], msgspec.Meta(max_length=16)] = ()
+    classes: Annotated[tuple[tuple[Count, Count, Name], ...], msgspec.Meta(max_length=8_192)] = ()
 
 
 class Wake(Message, frozen=True, tag="ai-wake"):
