@@ -44,6 +44,7 @@ HELP = {
     "/new": "forget the conversation",
     "/redeal": "deal the layers again over who is here",
     "/lend GB": "lend another amount of memory",
+    "/pause, /resume": "lend nothing while you need your GPU, then lend again",
     "/quit": "leave",
 }
 
@@ -57,6 +58,8 @@ _PLAIN: dict[str, Action] = {
     "/again": Action((it.Regenerate(),)),
     "/continue": Action((it.Continue(),)),
     "/redeal": Action((it.Redeal(),)),
+    "/pause": Action((it.PauseLending(paused=True),)),
+    "/resume": Action((it.PauseLending(paused=False),)),
     "/quit": Action(quits=True),
     "/exit": Action(quits=True),
 }

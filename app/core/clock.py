@@ -13,10 +13,14 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's monotonic clock."""
+    """The machine's monotonic clock; where the system has one that also counts sleep, that one."""
+
+    def __init__(self) -> None:
+        boot = getattr(time, "CLOCK_BOOTTIME", None)
+        self._read = time.monotonic if boot is None else lambda: time.clock_gettime(boot)
 
     def now(self) -> float:
-        return time.monotonic()
+        return self._read()
 
 
 class VirtualClock:

@@ -125,6 +125,7 @@ def own_meta(gpu: GpuSummary | None) -> Meta:
         max_bind_mb=gpu.binding >> 20,
         gbps=gpu.gbps,
         dspec=1,
+        full=True,
     )
 
 

@@ -13,11 +13,12 @@ from app.room import messages as m
 from app.room.drafter import Drafter, LookupWidths
 from app.room.drafts import BOLD, CAUTIOUS, chain_verifies
 from app.room.frame import DROP_ALL, Control, Frame, FrameKind
-from app.room.halves import HalfRangeError, looks_bad, pack_halves, unpack_halves
+from app.room.halves import HalfRangeError, looks_bad
 from app.room.laps import LapFailed, LapKey, Laps, LapStats
 from app.room.meta import OURS, Meta
 from app.room.pending import PendingControl
 from app.room.ports import Compute, Link
+from app.room.precision import Precision
 
 COLUMNS = 16
 COLUMNS_ALONE = 512
@@ -79,6 +80,7 @@ class Chain:
         self.pending = PendingControl(unheard=not hops)
         self.depth = DepthControl(SPLIT_DEPTHS if hops else ALONE_DEPTHS)
         self._ended: LapFailed | None = None
+        self._precision = Precision(self.hops[0].load.hidden) if self.hops else Precision.HALF
         self._compute = compute
         self._hidden = hidden
         self._clock = clock
@@ -143,15 +145,22 @@ class Chain:
             kind=FrameKind.HIDDEN_BATCH if batch else FrameKind.HIDDEN,
             position=position,
             columns=columns,
-            payload=_packed(states),
+            payload=self._packed(states),
             spec=batch and kind is ColumnClass.STEP,
             control=self.pending.take(reset=position == 0),
+            full=self._precision is Precision.FULL,
         )
         slowest = max(hop.rtt for hop in self.hops)
         lap = self.laps.open(LapKey(position, batch), self.stats.timeout(slowest, batch=batch))
         lap.add_done_callback(lambda done: self._kept(frame.control, done))
         first.send_frame(frame)
         return lap
+
+    def _packed(self, states: Floats) -> bytes:
+        try:
+            return self._precision.pack(states, "this device")
+        except HalfRangeError as error:
+            raise LapFailed(error.what, error.remedy, repairable=False) from error
 
     def _kept(self, control: Control, lap: asyncio.Future[Floats]) -> None:
         """A frame that came back has been obeyed by every device on its way."""
@@ -195,7 +204,7 @@ class Chain:
         if not frame.kind.is_return or not self.hops or sender != self.hops[-1].id:
             return False
         try:
-            states = unpack_halves(frame.payload, self._hidden)
+            states = self._precision.unpack(frame.payload, self._hidden)
         except HalfRangeError:
             return False
         if states.shape[0] != max(1, frame.columns):
@@ -227,10 +236,3 @@ def _known(states: Floats) -> asyncio.Future[Floats]:
     done: asyncio.Future[Floats] = asyncio.get_running_loop().create_future()
     done.set_result(states)
     return done
-
-
-def _packed(states: Floats) -> bytes:
-    try:
-        return pack_halves(states, "this device")
-    except HalfRangeError as error:
-        raise LapFailed(error.what, error.remedy, repairable=False) from error

@@ -173,7 +173,8 @@ class Creator:
     def _act(self, member: Member, link: Link, message: m.Message) -> None:
         match message:
             case m.Pledge():
-                self._change(self._roster.with_pledge(member.id, message.gb))
+                self._change(self._roster.with_pledge(member.id, message.gb, paused=message.paused))
+                self._lent(member.id)
             case m.Leaving():
                 self._left(member.id, final=message.final)
             case m.Bye():
@@ -229,9 +230,21 @@ class Creator:
     def own(self) -> Member:
         return self._roster.members[0]
 
-    def set_own_meta(self, meta: Meta) -> None:
+    def lend(self, meta: Meta) -> None:
+        """This device lends another amount from now on, or pauses."""
+        if meta.paused:
+            self.side.free()
         self._change(self._roster.with_member(replace(self.own, meta=meta)))
-        self._peers.broadcast(m.Pledge(gb=meta.contrib_gb))
+        self._peers.broadcast(m.Pledge(gb=meta.contrib_gb, paused=meta.paused))
+        self._lent(self.me)
+
+    def _lent(self, id: str) -> None:
+        """Another amount may mean another deal, or another device that runs the model."""
+        member = self._roster.find(id)
+        if member is not None and id == self.side.host_id and not member.meta.webgpu:
+            self.starts.host_paused(member)
+        else:
+            self.side.lending_changed()
 
     def set_settings(self, settings: RoomSettings) -> None:
         before, self.settings = self.settings, settings

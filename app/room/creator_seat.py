@@ -158,9 +158,9 @@ class CreatorSeat:
                 creator.disconnect(intent.id, "The room's owner disconnected this device.")
             case it.SetPledge():
                 self._gb = intent.gb
-                self._meta = self._ports.meta(intent.gb)
-                creator.set_own_meta(self._meta)
-                self._transport.set_hello(self._hello())
+                self._lend(creator, paused=self._meta.paused)
+            case it.PauseLending():
+                self._lend(creator, paused=intent.paused)
             case it.ChangeSettings():
                 creator.set_settings(intent.settings)
                 self._transport.set_ask(intent.settings.ask_first)
@@ -170,6 +170,11 @@ class CreatorSeat:
                 creator.starts.press(creator.me, self._name, request)
             case _:
                 talk_to_model(creator.side, intent)
+
+    def _lend(self, creator: Creator, *, paused: bool) -> None:
+        self._meta = self._ports.meta(self._gb, paused=paused)
+        self._transport.set_hello(self._hello())
+        creator.lend(self._meta)
 
     def tick(self) -> None:
         if self._creator is not None:

@@ -198,10 +198,9 @@ class Dealing:
             self.redeal("")
 
     def _hops(self, planned: Plan) -> list[Hop]:
-        return [
-            Hop(member.name, member.id, member.meta, load, self._ports.crowd.link(member.id))
-            for member, load in dealt.loads(planned)
-        ]
+        hops = dealt.loads(planned, self._ports.settings().precision)
+        link = self._ports.crowd.link
+        return [Hop(member.name, member.id, member.meta, load, link(member.id)) for member, load in hops]
 
     def _neighbours(self) -> None:
         """Every device's load names who sends to it and to whom it sends, by current ids."""
@@ -287,11 +286,33 @@ class Dealing:
         self._ports.crowd.tell(m.Degraded(why=why))
         self.on_lost(LapFailed(why))
 
+    def rebuild(self, why: str) -> None:
+        """This device's GPU is gone and its share with it; what there is now takes the same share."""
+        if self.stage is not Stage.ONLINE:
+            return
+        self._own_ready, self._loaded = False, None
+        self._degrade(why, final=False)
+        self._start = self._tasks.start(self._reload_own(), "reload the own share")
+
+    async def _reload_own(self) -> None:
+        planned = self.planned
+        try:
+            if planned is not None:
+                await self._load_own(planned)
+                self._own_ready = True
+                self._check()
+        except PooledError as error:
+            await self._fail(str(error))
+
     def _complained(self, hop: Hop, error: m.DeviceError) -> None:
         if error.load and self.stage is Stage.STARTING:
             self.give_up(f"{hop.name} could not load its layers: {error.message}")
+        elif error.load and self.stage is Stage.ONLINE:
+            hop.ready = False
+            self._degrade(f"{hop.name} lost its layers: {error.message}", final=False)
         elif error.load:
-            self.device_gone(hop.id, f"{hop.name} lost its layers")
+            self._lowered[hop.name] = DROPPED
+            self.redeal("")
         else:
             self._broken(LapFailed(f"{hop.name}: {error.message}"))
 
@@ -314,6 +335,27 @@ class Dealing:
             other.relinking = False
         lo, hi = hop.load.range
         self._degrade(why or f"{hop.name} left (layers {lo + 1}\u2013{hi}).", final=final)
+
+    def lending_changed(self) -> None:
+        """Deals again around a device that lends less than it holds; offers it where one lends more.
+
+        Where this device itself pauses, the creator moves the model.
+        """
+        planned, crowd = self.planned, self._ports.crowd
+        now = {member.name: member.meta for member in crowd.members}
+        own = next((member.meta for member in crowd.members if member.id == crowd.me), None)
+        if planned is None or self.stage is Stage.IDLE or (own is not None and not own.webgpu):
+            return
+        for member, held in dealt.shares(planned):
+            meta = now.get(member.name)
+            if meta is not None and (not meta.webgpu or pledge_gb(meta) * GIB < held):
+                self.redeal(member.name)
+                return
+        before = {member.name: pledge_gb(member.meta) for member in planned.members}
+        more = (name for name, meta in now.items() if meta.webgpu and pledge_gb(meta) > before.get(name, 0.0))
+        grown = next(more, "")
+        if grown:
+            self._ports.crowd.happened(RedealOffered(f"{grown} lends more now."))
 
     def device_back(self, member: Member) -> bool:
         """Gives a returning device its old place; False when it has none."""

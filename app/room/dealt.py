@@ -13,6 +13,7 @@ from app.room.picker import Plan
 from app.room.planner import LeftOut
 from app.room.pledges import pledge_gb, spare_gb
 from app.room.ports import LoadRequest
+from app.room.precision import Precision
 from app.room.shortage import shortage
 
 
@@ -25,11 +26,21 @@ def own_request(planned: Plan) -> LoadRequest:
     return LoadRequest(record.key, part, planned.context.positions, kv, pledge)
 
 
-def loads(planned: Plan) -> list[tuple[Member, m.Load]]:
-    """The members after the model host and what each is told to load; neighbours come later."""
+def loads(planned: Plan, precision: Precision = Precision.HALF) -> list[tuple[Member, m.Load]]:
+    """The members after the model host and what each is told to load; neighbours come later.
+
+    Whole floats travel only where every one of them can take them.
+    """
     pairs = list(zip(planned.deal.used, planned.deal.ranges, strict=True))[1:]
+    all_can = all(planned.members[i].meta.full for i, _ in pairs)
+    hidden = precision.value if all_can else Precision.HALF.value
     key, positions = planned.record.key, planned.context.positions
-    return [(planned.members[i], m.Load(key, bounds, positions, planned.kv)) for i, bounds in pairs]
+    return [(planned.members[i], m.Load(key, bounds, positions, planned.kv, hidden=hidden)) for i, bounds in pairs]
+
+
+def shares(planned: Plan) -> list[tuple[Member, int]]:
+    """The devices that hold layers, and how many bytes each holds."""
+    return [(planned.members[i], held) for i, held in zip(planned.deal.used, planned.deal.held, strict=True)]
 
 
 def layers(planned: Plan, late: Iterable[str] = ()) -> m.Layers:

@@ -38,7 +38,10 @@ class Control:
 
 @dataclass(frozen=True)
 class Frame:
-    """``columns`` hidden states as little-endian half floats, column after column, from ``position`` on."""
+    """``columns`` hidden states from ``position`` on, column after column, little-endian.
+
+    ``full``: as floats of 32 bits; the wire's header does not say so, whoever dealt the layers did.
+    """
 
     kind: FrameKind
     position: int
@@ -46,3 +49,4 @@ class Frame:
     payload: bytes
     spec: bool = False
     control: Control = field(default_factory=Control)
+    full: bool = False

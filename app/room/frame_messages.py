@@ -7,6 +7,7 @@ from app.room.ports import Message
 from app.room.slices import MAX_COLUMNS, MAX_ROLLBACK
 
 NAMES = ("ai-hidden", "ai-hidden-b", "ai-hiddenret", "ai-hiddenret-b")
+HALF, FULL = "f16", "f32"
 _MAX_POSITION = 2**32 - 1
 _MAX_SLOT = 2**16 - 1
 
@@ -18,7 +19,7 @@ def frame_message(frame: Frame) -> dict[str, object]:
         "basePos" if frame.kind.is_batch else "pos": frame.position,
         "n": frame.columns,
         "data": frame.payload,
-        "enc": "f16",
+        "enc": FULL if frame.full else HALF,
     }
     control = frame.control
     words = {"spec": int(frame.spec), "reset": int(control.reset), "sv": control.save, "ld": control.load}
@@ -33,7 +34,8 @@ def frame_message(frame: Frame) -> dict[str, object]:
 def read_frame_message(message: Message) -> Frame | None:
     """The frame in a control message, or None when it carries none or says anything out of range."""
     name, payload = message.get("t"), message.get("data")
-    if name not in NAMES or not isinstance(payload, bytes) or message.get("enc", "f16") != "f16":
+    encoding = message.get("enc", HALF)
+    if name not in NAMES or not isinstance(payload, bytes) or encoding not in {HALF, FULL}:
         return None
     kind = FrameKind(NAMES.index(name))
     position = _whole(message.get("basePos" if kind.is_batch else "pos"), 0, _MAX_POSITION)
@@ -41,7 +43,7 @@ def read_frame_message(message: Message) -> Frame | None:
     control = _control(message)
     if position is None or columns is None or control is None:
         return None
-    return Frame(kind, position, columns, payload, bool(message.get("spec")), control)
+    return Frame(kind, position, columns, payload, bool(message.get("spec")), control, encoding == FULL)
 
 
 def _control(message: Message) -> Control | None:

@@ -63,6 +63,13 @@ class SetPledge:
 
 
 @dataclass(frozen=True)
+class PauseLending:
+    """Lend nothing for now, or lend again as before: "I need my GPU"."""
+
+    paused: bool
+
+
+@dataclass(frozen=True)
 class ChooseModel:
     """Select a row of the picker."""
 
@@ -156,6 +163,7 @@ Intent = (
     | Deny
     | Disconnect
     | SetPledge
+    | PauseLending
     | ChooseModel
     | ChooseContext
     | Start

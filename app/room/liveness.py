@@ -10,6 +10,7 @@ CHAIN_PING = 0.5
 LATE_PINGS = 2
 LATE_WHILE_ANSWERING = 1.2
 SHOWN_IDLE = 3 * PING
+AFTER_SLEEP = 8.0
 SHORTEST_HOLD, LONGEST_HOLD = 3.5, 5.0
 
 
@@ -48,10 +49,11 @@ class Subject:
 
 @dataclass(frozen=True)
 class Watch:
-    """When this device last looked, and since when silence counts for a running answer."""
+    """When this device last looked, since when silence counts for a running answer, and when it last woke up."""
 
     last_tick: float
     answering_since: float | None = None
+    woke: float | None = None
 
     def late(self, now: float) -> bool:
         """Our own timer stalled: nobody can be blamed for silence meanwhile."""
@@ -59,8 +61,18 @@ class Watch:
         return now - self.last_tick > allowed
 
     def ticked(self, now: float) -> Watch:
-        since = self.answering_since
-        return Watch(now, now if since is not None and self.late(now) else since)
+        late = self.late(now)
+        since = now if self.answering_since is not None and late else self.answering_since
+        return Watch(now, since, now if late else self.woke)
+
+    def silence(self, heard: float, now: float) -> float:
+        """Nobody could be heard while this device was asleep."""
+        return now - (heard if self.woke is None else max(heard, self.woke))
+
+    def limit(self, subject: Subject) -> float:
+        """A link that carried nothing since this device woke up is given less time than one that fell silent."""
+        asleep = self.woke is not None and subject.heard <= self.woke
+        return min(subject.role.value, AFTER_SLEEP) if asleep else subject.role.value
 
 
 def hold_after(rtt: float) -> float:
@@ -72,10 +84,10 @@ def judge(subject: Subject, watch: Watch, now: float) -> Verdict:
     """``watch`` is from before this tick."""
     if subject.loading or watch.late(now):
         return Verdict.ALIVE
-    silence = now - subject.heard
-    if silence > subject.role.value:
+    silence = watch.silence(subject.heard, now)
+    if silence > watch.limit(subject):
         return Verdict.GONE
     if watch.answering_since is not None and subject.role.holds:
-        counted = now - max(subject.heard, watch.answering_since)
+        counted = min(silence, now - watch.answering_since)
         return Verdict.SILENT if counted > hold_after(subject.rtt) else Verdict.ALIVE
     return Verdict.SILENT if silence > SHOWN_IDLE else Verdict.ALIVE

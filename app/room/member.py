@@ -183,6 +183,7 @@ class MemberSession:
     def _roster_came(self, roster: Roster) -> None:
         before, self.roster = self.roster, roster
         self._emit(RosterChanged(roster.members))
+        self.side.lending_changed()
         here = {member.id for member in roster.members}
         for gone in (member for member in before.members if member.id not in here):
             if self.side.running is not None:
@@ -206,6 +207,11 @@ class MemberSession:
         self.side.rtt(link, seconds)
 
     # -- this device's own doing --------------------------------------------------------------------------------
+
+    def lend(self, gb: float, *, paused: bool) -> None:
+        if paused:
+            self.side.free()
+        self.send(self.creator, m.Pledge(gb=gb, paused=paused))
 
     def start(self, model: str, context: int) -> None:
         boss = model_host_of(self.members, self.creator)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from app.core.errors import PooledError
 from app.room import events as ev
 from app.room import intents as it
-from app.room import messages as m
 from app.room.codes import creator_id
 from app.room.gate import Credentials
 from app.room.intents import Intent
@@ -44,6 +43,7 @@ class MemberSeat:
         self._ports = ports
         self._where = intent.where
         self._name = clean_name(intent.name, "otter")
+        self._gb = intent.gb
         self._meta = ports.meta(intent.gb)
         self._code = ""
         self._credentials = Credentials()
@@ -98,7 +98,7 @@ class MemberSeat:
         me = self._transport.me if self._transport else ""
         self._ports.emit(ev.Entered(me, link.peer_id, self._code))
         self._ports.emit(ev.InviteMade(ShownInvite(self._code)))
-        saved = SavedJoin(self._code, self._name, self._meta.contrib_gb, self._where)
+        saved = SavedJoin(self._code, self._name, self._gb, self._where)
         self._ports.outside.memory.keep(lambda: saved)
         side = self._ports.side(self._code, self._dial, lambda: self._meta)
         return MemberSession(MemberPorts(me, link.peer_id, side, lost=self._creator_lost, over=self._room_over))
@@ -150,12 +150,18 @@ class MemberSeat:
             return
         match intent:
             case it.SetPledge():
-                self._meta = self._ports.meta(intent.gb)
-                session.send(session.creator, m.Pledge(gb=self._meta.contrib_gb))
+                self._gb = intent.gb
+                self._lend(session, paused=self._meta.paused)
+            case it.PauseLending():
+                self._lend(session, paused=intent.paused)
             case it.Start():
                 session.start(state.chosen, state.context)
             case _:
                 talk_to_model(session.side, intent)
+
+    def _lend(self, session: MemberSession, *, paused: bool) -> None:
+        self._meta = self._ports.meta(self._gb, paused=paused)
+        session.lend(self._gb, paused=paused)
 
     async def close(self, *, final: bool) -> None:
         await self._tasks.close()

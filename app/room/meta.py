@@ -18,6 +18,8 @@ class Meta:
     ua: str = ""
     webgpu: bool = False
     webgpu_said: bool = False
+    paused: bool = False
+    """Ours: it has a GPU, and its owner needs it just now; ``webgpu`` is then False for everybody."""
     gpu: str = ""
     max_buf_gb: float = 0.0
     max_bind_mb: int = 0
@@ -26,6 +28,8 @@ class Meta:
     phone: bool = False
     gbps: float = 0.0
     native: str = ""
+    full: bool = False
+    """Ours: can take hidden states as floats of 32 bits."""
     offload: bool = False
     ram_gb: float = 0.0
     dspec: float = 0.0
@@ -72,6 +76,7 @@ def read_meta(value: object) -> Meta:
         ua=_text(raw.get("ua")),
         webgpu=bool(raw.get("webgpu")),
         webgpu_said=raw.get("webgpu") is not None,
+        paused=bool(raw.get("paused")),
         gpu=_text(raw.get("gpu"), GPU_TEXT),
         max_buf_gb=number(raw.get("maxBufGB")),
         max_bind_mb=int(number(raw.get("maxBindMB"))),
@@ -80,6 +85,7 @@ def read_meta(value: object) -> Meta:
         phone=bool(raw.get("phone")),
         gbps=number(raw.get("gbps")),
         native=_text(raw.get("native")),
+        full=bool(raw.get("full")),
         offload=bool(raw.get("offload")),
         ram_gb=number(raw.get("ramGB")),
         dspec=number(raw.get("dspec")),
@@ -103,6 +109,8 @@ def meta_map(meta: Meta) -> dict[str, object]:
         "pledgeMax": meta.pledge_max,
         "gbps": meta.gbps,
         "native": meta.native,
+        "full": int(meta.full),
+        "paused": int(meta.paused),
         "offload": int(meta.offload),
         "ramGB": meta.ram_gb,
         "dspec": meta.dspec,
@@ -115,6 +123,12 @@ def meta_map(meta: Meta) -> dict[str, object]:
     }
     kept = {name: value for name, value in said.items() if value}
     return {**kept, "webgpu": meta.webgpu, "phone": meta.phone}
+
+
+def lending(meta: Meta, gb: float, *, paused: bool) -> Meta:
+    """The same device lending ``gb``, or nothing while it is paused."""
+    able = meta.webgpu or meta.paused
+    return replace(meta, contrib_gb=gb, webgpu=able and not paused, paused=able and paused)
 
 
 def without_host_marks(meta: Meta) -> Meta:

@@ -347,6 +347,16 @@ class ModelSide:
         else:
             self._crowd.send(self.host_id, m.Command(cmd=word))
 
+    def lending_changed(self) -> None:
+        """The roster says what each device lends now."""
+        if self.running is not None:
+            self.running.dealing.lending_changed()
+
+    def free(self) -> None:
+        """Layers held for another device go at once."""
+        if self.worker is not None:
+            self.worker.stop_load()
+
     def settings_changed(self, before: RoomSettings) -> None:
         if self.running is not None:
             self.running.settings_changed(before)
@@ -362,8 +372,7 @@ class ModelSide:
     def forget(self) -> None:
         """The room is over: layers are freed."""
         self.following = Following()
-        if self.worker is not None:
-            self.worker.stop_load()
+        self.free()
 
     async def close(self) -> None:
         await self._tasks.close()

@@ -34,7 +34,7 @@ def pick_model_host(devices: Iterable[Candidate]) -> str | None:
 def model_host_of(members: Iterable[Member], creator: str) -> str:
     """Who would run a model in this room, "" for an empty one. A creator may have fixed itself (rooms §7.2)."""
     candidates = [Candidate(member.id, member.meta) for member in members if not member.meta.is_api]
-    if any(device.peer_id == creator and device.meta.fixed_host for device in candidates):
+    if any(device.peer_id == creator and device.meta.fixed_host and device.meta.webgpu for device in candidates):
         return creator
     return pick_model_host(candidates) or ""
 

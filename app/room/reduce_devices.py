@@ -66,6 +66,7 @@ def _device(state: RoomState, member: Member, known: Device, taken: Collection[i
         creator=member.id == state.creator,
         model_host=member.id == state.model_host,
         client=meta.client,
+        paused=meta.paused,
         away=False,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from app.room.events import Member
 from app.room.messages import Roster as RosterMessage
 from app.room.messages import RosterEntry
-from app.room.meta import meta_map, read_meta
+from app.room.meta import lending, meta_map, read_meta
 from app.room.names import clean_name
 
 
@@ -42,13 +42,11 @@ class Roster:
     def without(self, id: str) -> Roster:
         return Roster(tuple(member for member in self.members if member.id != id))
 
-    def with_pledge(self, id: str, gb: float) -> Roster:
-        return Roster(
-            tuple(
-                replace(member, meta=replace(member.meta, contrib_gb=gb)) if member.id == id else member
-                for member in self.members
-            )
-        )
+    def with_pledge(self, id: str, gb: float, *, paused: bool) -> Roster:
+        def told(member: Member) -> Member:
+            return replace(member, meta=lending(member.meta, gb, paused=paused)) if member.id == id else member
+
+        return Roster(tuple(told(member) for member in self.members))
 
     def message(self) -> RosterMessage:
         """Every member of ours proves its links, so each entry says so."""

@@ -11,7 +11,7 @@ from app.room import events as ev
 from app.room import intents as it
 from app.room.copies import Copies, NoCopies
 from app.room.intents import Intent
-from app.room.meta import Meta
+from app.room.meta import Meta, lending
 from app.room.model_side import ModelSide, SidePorts
 from app.room.outside import RoomPorts
 from app.room.pledges import pledge_gb
@@ -42,11 +42,11 @@ class SeatPorts:
         record = self.outside.table.find(key)
         return record.label if record else key
 
-    def meta(self, gb: float) -> Meta:
+    def meta(self, gb: float, *, paused: bool = False) -> Meta:
         """Without an engine this device only asks."""
         if self.outside.compute is None:
             return replace(self.outside.meta, webgpu=False, contrib_gb=0.0, fixed_host=False)
-        return replace(self.outside.meta, contrib_gb=gb)
+        return lending(self.outside.meta, gb, paused=paused)
 
     def side(self, code: str, dial: Dial, meta: Callable[[], Meta]) -> SidePorts:
         """What this device's model side needs in room ``code``."""

@@ -7,6 +7,7 @@ from enum import Enum
 
 from app.prompt.chat import Style
 from app.room.planner import SplitMode
+from app.room.precision import Precision
 
 
 class Visibility(Enum):
@@ -28,6 +29,8 @@ class RoomSettings:
     auto_redeal: bool = True
     kv: str = "f16"
     """How hybrids keep keys and values: "f16", or "q8" for about half the memory."""
+    precision: Precision = Precision.HALF
+    """How hidden states travel where every device of the chain is one of ours."""
     checkpoints: int = 2
     """How many answers' states are kept to go on from; 0 keeps none."""
     checkpoints_on_disk: bool = True

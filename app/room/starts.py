@@ -12,7 +12,7 @@ from app.room import dealt
 from app.room import messages as m
 from app.room.crowd import Crowd, tell_one
 from app.room.dealing import REJOIN_GRACE, StartWish
-from app.room.events import Degraded, Member
+from app.room.events import Degraded, Member, Noticed
 from app.room.meta import OURS
 from app.room.model_side import ModelSide
 from app.room.pick import model_host_of
@@ -179,6 +179,13 @@ class Starts:
             self._again()
         else:
             self.give_up(f"{lost.name}, which ran the model, did not come back.")
+
+    def host_paused(self, host: Member) -> None:
+        """The model moves to another device, if there is one, while its host needs its GPU."""
+        if self.wish is None:
+            return
+        self._crowd.happened(Noticed(f"{host.name} paused lending; the model moves."))
+        self._again()
 
     def _again(self) -> None:
         """The model is started on another device, with the same conversation."""

@@ -64,6 +64,7 @@ class DeviceStatus(Enum):
     CHAT_ONLY = "chat only"
     SILENT = "not responding"
     AWAY = "gone"
+    PAUSED = "paused"
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,8 @@ class Device:
     away: bool = False
     client: str = ""
     """The tool behind an API client."""
+    paused: bool = False
+    """Its owner needs the GPU just now; it lends nothing."""
 
     @property
     def status(self) -> DeviceStatus:
@@ -108,6 +111,8 @@ class Device:
             return DeviceStatus.AWAY
         if self.silent:
             return DeviceStatus.SILENT
+        if self.paused:
+            return DeviceStatus.PAUSED
         if self.progress is not None and not self.ready:
             return DeviceStatus.LOADING
         if self.ready:

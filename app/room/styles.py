@@ -9,6 +9,7 @@ from typing import TypeVar
 from app.prompt.chat import Style
 from app.room import messages as m
 from app.room.planner import SplitMode
+from app.room.precision import Precision
 from app.room.settings import RoomSettings, Visibility
 
 MOST_CHECKPOINTS = 16
@@ -56,6 +57,7 @@ def rules(settings: RoomSettings) -> m.RulesAre:
         split=settings.split.value,
         redeal=settings.auto_redeal,
         kv=settings.kv,
+        hidden=settings.precision.value,
         checkpoints=settings.checkpoints,
         disk=settings.checkpoints_on_disk,
     )
@@ -70,6 +72,7 @@ def read_rules(message: m.RulesAre, usual: RoomSettings | None = None) -> RoomSe
         split=known_word(message.split, SplitMode.SPEED),
         auto_redeal=message.redeal,
         kv="q8" if message.kv == "q8" else "f16",
+        precision=known_word(message.hidden, Precision.HALF),
         checkpoints=min(message.checkpoints, MOST_CHECKPOINTS),
         checkpoints_on_disk=message.disk,
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from app.core.clock import Clock
-from app.core.errors import PooledError, RoomError
+from app.core.errors import DeviceLost, PooledError, RoomError
 from app.prompt.chat import QUESTION_CHARS, Style
 from app.prompt.language import Language
 from app.room import messages as m
@@ -257,6 +257,11 @@ class Talk:
                 tries += 1
                 if not error.repairable or tries >= MOST_TRIES:
                     raise
+            except DeviceLost as error:
+                tries += 1
+                if tries >= MOST_TRIES:
+                    raise
+                self._dealing.rebuild(str(error))
 
     async def _attempt(self, now: Answering) -> Ending:
         chain, language, context = self._running()

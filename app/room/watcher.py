@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.core.clock import Clock
 from app.room import messages as m
@@ -86,9 +86,8 @@ class Watcher:
 
     def _answer_noted(self, answering: bool, now: float) -> Watch:
         since = self._watch.answering_since
-        if not answering:
-            return Watch(self._watch.last_tick)
-        return Watch(self._watch.last_tick, now if since is None else since)
+        started = (now if since is None else since) if answering else None
+        return replace(self._watch, answering_since=started)
 
     def _judged(self, id: str, peer: _Peer, verdict: Verdict) -> None:
         if verdict is Verdict.GONE:

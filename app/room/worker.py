@@ -6,21 +6,22 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from app.core.clock import Clock
-from app.core.errors import LinkError, PooledError
+from app.core.errors import DeviceLost, LinkError, PooledError
 from app.engine.types import ColumnClass, Part
 from app.models.table import ModelTable
 from app.room import messages as m
 from app.room.copies import Copies, NoCopies
 from app.room.frame import Frame, FrameKind
-from app.room.halves import looks_bad, pack_halves, unpack_halves
+from app.room.halves import looks_bad
 from app.room.laps import smoothed
 from app.room.memory import kv_format
 from app.room.ports import Compute, Link, LoadRequest
+from app.room.precision import Precision, read_precision
 from app.room.tasks import Tasks
 from app.room.worker_state import WorkerState
 
@@ -61,6 +62,7 @@ class Worker:
         self._ready = False
         self._next: Link | None = None
         self._hidden = 0
+        self._precision = Precision.HALF
         self._expected = ""
         self._frames: asyncio.Queue[Frame] = asyncio.Queue(FRAMES_WAITING)
         self._timings = m.Timings()
@@ -109,9 +111,10 @@ class Worker:
         if not 0 <= lo < hi <= record.layers or load.ctx < 1:
             raise PooledError("The model host dealt layers this model does not have.", "Update both devices.")
         kv = kv_format(record, load.kv)
-        if load.offload is not None or kv is None:
+        precision = read_precision(load.hidden)
+        if load.offload is not None or kv is None or precision is None:
             raise PooledError("This device cannot hold layers that way.", "Deal without it.")
-        self._hidden = record.hidden
+        self._hidden, self._precision = record.hidden, precision
         return LoadRequest(load.model, Part(lo, hi), load.ctx, kv, self._pledge_bytes())
 
     async def _fill(self, request: LoadRequest, kept: bool) -> tuple[int, ...]:
@@ -198,34 +201,50 @@ class Worker:
             frame = await self._frames.get()
             try:
                 await self._run(frame)
+            except DeviceLost as error:
+                self._rebuild(error)
             except PooledError as error:
                 self._ports.tell(m.DeviceError(message=m.line(str(error))))
+
+    def _rebuild(self, error: DeviceLost) -> None:
+        """The GPU is gone and everything on it: the same layers are loaded again on what there is."""
+        load = self._load
+        if load is None or not self._ready:
+            return
+        self._ports.tell(m.DeviceError(message=m.line(str(error)), load=True))
+        self._ready = False
+        self._drop_frames()
+        self._loading = self._tasks.start(self._obey(load, kept=False), "worker reload")
 
     async def _run(self, frame: Frame) -> None:
         await self._state.obey(frame)
         kind = ColumnClass.PROMPT if frame.kind.is_batch and not frame.spec else ColumnClass.STEP
         began = self._ports.clock.now()
-        states = unpack_halves(frame.payload, self._hidden)
+        states = self._precision.unpack(frame.payload, self._hidden)
         if states.shape[0] != max(1, frame.columns):
             raise PooledError("A frame arrived with another number of columns than it says.")
         result = await self._ports.compute.hidden(states, frame.position, kind)
         self._state.ran(frame, len(states))
         if looks_bad(result):
             self._ports.tell(m.DeviceError(message="This device computed numbers that are none."))
-        self._forward(frame, pack_halves(result, "this device"))
+        self._forward(frame, self._precision.pack(result, "this device"))
         self._measure(frame, (self._ports.clock.now() - began) * 1000)
 
     def _forward(self, frame: Frame, payload: bytes) -> None:
         if self._load is not None and self._load.next == m.MODEL_HOST and self._next is None:
             kind = FrameKind.RETURN_BATCH if frame.kind.is_batch else FrameKind.RETURN
             link = self._ports.host_link()
-            forwarded = Frame(kind, frame.position, frame.columns, payload, frame.spec)
+            forwarded = Frame(kind, frame.position, frame.columns, payload, frame.spec, full=self._full)
         else:
             link = self._next
-            forwarded = Frame(frame.kind, frame.position, frame.columns, payload, frame.spec, frame.control)
+            forwarded = replace(frame, payload=payload, full=self._full)
         if link is None or not link.open:
             raise PooledError("The next device of the chain cannot be reached.")
         link.send_frame(forwarded)
+
+    @property
+    def _full(self) -> bool:
+        return self._precision is Precision.FULL
 
     def _measure(self, frame: Frame, ms: float) -> None:
         """Running averages in ms, one a kind of frame; told at most every TELEMETRY_PERIOD."""
@@ -243,7 +262,7 @@ class Worker:
 
 
 def _shard(load: m.Load) -> tuple[object, ...]:
-    return load.model, load.range, load.ctx, load.kv, load.offload
+    return load.model, load.range, load.ctx, load.kv, load.offload, load.hidden
 
 
 def _first(group: BaseExceptionGroup[PooledError]) -> PooledError:

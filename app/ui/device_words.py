@@ -20,6 +20,7 @@ STATUS = {
     DeviceStatus.CHAT_ONLY: "Asks only",
     DeviceStatus.SILENT: "Not responding",
     DeviceStatus.AWAY: "Gone",
+    DeviceStatus.PAUSED: "Paused",
 }
 
 

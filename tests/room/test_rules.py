@@ -101,7 +101,9 @@ FINCH = Member("c", "finch", Meta(ua="iPhone", phone=True))
 def test_roster_replaces_a_returning_device_in_place() -> None:
     roster = Roster((OTTER, HERON, FINCH)).with_member(replace(HERON, id="z"))
     assert [member.id for member in roster.members] == [OTTER.id, "z", "c"]
-    assert roster.with_pledge("z", 4).named("heron") == replace(HERON, id="z", meta=replace(HERON.meta, contrib_gb=4))
+    assert roster.with_pledge("z", 4, paused=False).named("heron") == replace(
+        HERON, id="z", meta=replace(HERON.meta, contrib_gb=4)
+    )
     assert roster.without("z").names == {"otter", "finch"}
     assert [m.name for m in read_roster(roster.message()).members] == ["otter", "heron", "finch"]
 

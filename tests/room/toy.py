@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from app.core.errors import GpuError, OutOfMemory, PooledError, StateError
+from app.core.errors import DeviceLost, GpuError, OutOfMemory, PooledError, StateError
 from app.engine.types import Candidates, ColumnClass, Floats, Part, Sampling
 from app.models.table import Contexts, ModelRecord, ModelTable
 from app.prompt.chatml import ChatMl
@@ -183,6 +183,8 @@ class ToyCompute:
     slow_load: asyncio.Event | None = None
     guess: Oracle | None = None
     hybrid: bool = False
+    lost: bool = False
+    """The GPU is gone until something is loaded."""
     room: int = 99
     committed: int = 0
     end: int = 0
@@ -197,6 +199,7 @@ class ToyCompute:
             await self.slow_load.wait()
         if self.fail_load:
             raise GpuError("The GPU is full.", "Lend less.")
+        self.lost = False
         self.loads.append(request)
         self.part, self.model = request.part, ToyModel()
         self.hybrid = TABLE.get(request.model).hybrid
@@ -207,6 +210,8 @@ class ToyCompute:
         self.part = None
 
     def _loaded(self) -> Part:
+        if self.lost:
+            raise DeviceLost("The GPU stopped working.", "Start the model again.")
         if self.part is None:
             raise PooledError("Nothing is loaded.")
         return self.part

@@ -29,6 +29,7 @@ from tests.room.toy import TABLE, ToyCompute, greedy, open_language
 
 STEP = 0.05
 SETTLE = 60
+ABLE = Meta(ua="Device", webgpu=True, dspec=1, max_bind_mb=2048, native=OURS, full=True)
 EXACT = RoomSettings(style=Style(wording=Wording.EXACT, length=Length.SHORT))
 
 
@@ -285,7 +286,9 @@ class World:
             table=TABLE,
             open_language=open_language,
             choose=greedy,
-            meta=Meta(ua="Device", webgpu=True, dspec=1, max_bind_mb=2048, native=OURS, fixed_host=self._fixed),
+            meta=Meta(
+                ua="Device", webgpu=True, dspec=1, max_bind_mb=2048, native=OURS, full=True, fixed_host=self._fixed
+            ),
             clock=self.clock,
             memory=memory,
         )

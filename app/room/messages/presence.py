@@ -60,4 +60,7 @@ class Roster(Message, frozen=True, tag="roster"):
 
 
 class Pledge(Message, frozen=True, tag="pledge"):
+    """``paused`` is ours: nothing is lent for now."""
+
     gb: Annotated[float, msgspec.Meta(ge=0, le=4_096)]
+    paused: bool = False

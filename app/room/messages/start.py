@@ -57,6 +57,7 @@ class RulesAre(Message, frozen=True, tag="ai-rules"):
     split: Name = "speed"
     redeal: bool = False
     kv: Name = "f16"
+    hidden: Name = "f16"
     checkpoints: Count = 2
     disk: bool = False
 
@@ -71,7 +72,8 @@ class Offload(msgspec.Struct, frozen=True):
 
 
 class Load(Message, frozen=True, tag="ai-load"):
-    """``prev`` is ours: the only device whose frames count. ``next`` may be MODEL_HOST."""
+    """``next`` may be MODEL_HOST. Ours: ``prev``, the only device whose frames count, and ``hidden``, how hidden
+    states travel ("f16", or "f32" where all devices of the chain said they can)."""
 
     model: Name
     range: tuple[Layer, Layer]
@@ -82,6 +84,7 @@ class Load(Message, frozen=True, tag="ai-load"):
     prev: PeerId = ""
     v: int = PROTOCOL_VERSION
     offload: Offload | None = None
+    hidden: Name = "f16"
 
 
 class Layers(Message, frozen=True, tag="ai-layers"):

@@ -7,7 +7,7 @@ from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from app.core.units import LARGEST_GB
-from app.room.intents import SetPledge
+from app.room.intents import PauseLending, SetPledge
 from app.room.state import Device, RoomState
 from app.ui import theme, words
 from app.ui.device_words import holding, kind_word, path_words, status_line
@@ -16,6 +16,7 @@ from app.ui.widgets.card import column, rule
 from app.ui.widgets.facts import Facts
 from app.ui.widgets.row import row
 from app.ui.widgets.stepper import Stepper
+from app.ui.widgets.switch import Switch
 from app.ui.widgets.text import label, set_tone
 
 
@@ -84,6 +85,9 @@ class DeviceCard(QWidget):
         own = column(self._own, 8)
         own.addWidget(rule())
         own.addLayout(row(label("You lend", theme.SMALL, 500), None, self._pledge))
+        self._paused = Switch("Pause lending")
+        self._paused.clicked.connect(lambda on: self.intent.emit(PauseLending(bool(on))))
+        own.addLayout(row(label("Pause: I need my GPU", theme.SMALL, 500), None, self._paused))
         lines = column(self, 8)
         if titled:
             line = row(self._dot, spacing=10)
@@ -109,8 +113,11 @@ class DeviceCard(QWidget):
         self._facts.display(device_facts(device))
         self._why.setText(holding(device) if device.out is not None else "")
         self._why.setVisible(device.out is not None)
-        self._own.setVisible(device.me and device.holds_layers)
-        self._pledge.set_value(device.gb)
+        self._own.setVisible(device.me and (device.holds_layers or device.paused))
+        self._pledge.setEnabled(device.holds_layers)
+        if device.holds_layers:
+            self._pledge.set_value(device.gb)
+        self._paused.setChecked(device.paused)
 
 
 class DevicesSheet(QWidget):
