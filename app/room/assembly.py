@@ -25,12 +25,21 @@ from app.room.invite import Invite
 from app.room.late_transport import LateTransport, ServedTransport, Surroundings
 from app.room.meta import OURS, Meta
 from app.room.outside import Passes, PassesInMemory, RoomPorts, RoomTransport, app_link, room_transport
+from app.room.relays import Lender
 from app.room.room import Room
 from app.room.settings import RoomSettings
 from app.room.signal_servers import SignalServer, server_list
 from app.room.transport import STRIPES, Transport, TransportConfig
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """How connections find their way: with relays of one's own, and those of a lender."""
+
+    ice: IceConfig
+    lender: Lender | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,8 @@ class Network:
     own: Callable[[], SignalServer | None] = lambda: None
     link_of: Callable[[Invite], str] = app_link
     around: Surroundings | None = None
+    paths: Callable[[], Paths] | None = None
+    """Asked in the place of ``ice`` each time a room is entered."""
 
 
 @dataclass
@@ -136,7 +147,8 @@ def _transport(network: Network, linked: str) -> RoomTransport:
 
 def _transport_to(network: Network, linked: str, near: tuple[SignalServer, ...]) -> Transport:
     servers = dict.fromkeys([*near, *server_list(linked, network.signal, network.own(), network.cloud)])
-    return Transport(TransportConfig(tuple(servers), network.ice, network.stripes))
+    paths = network.paths() if network.paths is not None else Paths(network.ice)
+    return Transport(TransportConfig(tuple(servers), paths.ice, network.stripes, lender=paths.lender))
 
 
 async def _gpu_of(compute: EngineCompute) -> GpuSummary | None:

@@ -369,6 +369,27 @@ class RoomMap(Message, frozen=True, tag="ai-map"):
     live: bool = False
 
 
+# Relays: only from the creator, only to members.
+
+
+class LentRelay(msgspec.Struct, frozen=True):
+    """One relay with credentials that expire."""
+
+    url: Line
+    user: Line = ""
+    password: Line = ""
+
+    def __repr__(self) -> str:
+        return f"LentRelay({self.url})"
+
+
+class RelayLease(Message, frozen=True, tag="ai-relay"):
+    """The relays that members may use for another ``life`` seconds."""
+
+    relays: Annotated[tuple[LentRelay, ...], msgspec.Meta(max_length=8)]
+    life: Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+
+
 KINDS: dict[str, type[Message]] = {
     str(kind.__struct_config__.tag): kind for kind in Message.__subclasses__() if kind.__struct_config__.tag
 }
