@@ -12,6 +12,8 @@ run_packages=(python3-venv "libglib2.0-0|libglib2.0-0t64" libwayland-cursor0 lib
   libxcb-randr0 libxcb-shape0 libxcb-xkb1)
 # A Vulkan driver that runs on the processor: for machines without a GPU, and for the tests.
 software_gpu=(mesa-vulkan-drivers)
+# A relay, for the tests of connections that need one.
+test_packages=(coturn)
 
 installed() {
   dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'
@@ -67,6 +69,7 @@ find_python() {
 if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
   packages=("${run_packages[@]}")
   if [ "$mode" = test ] || ! ls /dev/dri/renderD* /dev/nvidia0 >/dev/null 2>&1; then packages+=("${software_gpu[@]}"); fi
+  [ "$mode" = test ] && packages+=("${test_packages[@]}")
   install_packages "${packages[@]}"
 else
   echo "No apt here: a Vulkan driver and the libraries of Qt (libEGL, libxkbcommon, xcb-util) must be there already."

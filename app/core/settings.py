@@ -33,10 +33,14 @@ class RoomDefaults(msgspec.Struct, frozen=True):
 
 
 class RelaySettings(msgspec.Struct, frozen=True):
-    """A relay for networks that let no direct path through. Its password is kept with the secrets."""
+    """A relay for networks that let no direct path through. Its password or secret is kept with the secrets."""
 
     url: str = ""
     user: str = ""
+    shared: bool = False
+    """The relay and this computer share a secret, from which credentials that expire are made."""
+    credentials: str = ""
+    """An address that hands out relays with credentials that expire; asked instead of all above."""
     only: bool = False
     """Never show this device's address to others: everything goes over the relay."""
 

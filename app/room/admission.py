@@ -53,6 +53,7 @@ class Waiting:
 class _Visitor:
     line: Doorstep
     since: float
+    code: str = ""
     hello: Message | None = None
     nonce: str = ""
     waiting: Waiting | None = None
@@ -88,17 +89,20 @@ class Admission:
         """Who waits for Allow, longest first."""
         return [visitor.waiting for visitor in self._visitors.values() if visitor.waiting]
 
-    def arrived(self, line: Doorstep) -> None:
-        """A device has opened a connection; a newer one takes the place of the one held."""
+    def arrived(self, line: Doorstep, code: str = "") -> None:
+        """A device has opened a connection; a newer one takes the place of the one held.
+
+        ``code``: it came without the room's code, so it is always asked about, and learns the code when let in.
+        """
         held = self._visitors.get(line.peer_id)
         if held is not None:
             held.line.close("replaced by a newer connection")
         if len(self._visitors) >= MAX_VISITORS:
             line.close("too many devices at the door")
             return
-        visitor = self._visitors[line.peer_id] = _Visitor(line, self._clock.now())
+        visitor = self._visitors[line.peer_id] = _Visitor(line, self._clock.now(), code)
         line.on_closed = lambda _reason: self._gone(visitor)
-        line.send({**self.hello, "t": "hello", "gate": 1, "ask": int(self.gate.ask), "auth": 1})
+        line.send({**self.hello, "t": "hello", "gate": 1, "ask": int(self._gate_for(visitor).ask), "auth": 1})
         line.listen(lambda message: self._said(visitor, message))
 
     def allow(self, peer_id: str) -> None:
@@ -159,7 +163,10 @@ class Admission:
             return Refuse(BROKEN_PROOF)
         knock = Knock(visitor.line.peer_id, visitor.hello, proof, exchange)
         lobby = [waiting.peer_id for waiting in self.lobby]
-        return decide(self.gate, knock, lobby, self._denied, self._draw)
+        return decide(self._gate_for(visitor), knock, lobby, self._denied, self._draw)
+
+    def _gate_for(self, visitor: _Visitor) -> Gate:
+        return replace(self.gate, ask=True) if visitor.code else self.gate
 
     def _decided(self, visitor: _Visitor, decision: Decision) -> None:
         if isinstance(decision, Admit):
@@ -188,7 +195,8 @@ class Admission:
         if decision.new_pass:
             self.gate = self.gate.with_pass(decision.new_pass, clean_name(hello.get("name"), line.peer_id))
             self.on_gate(self.gate)
-        line.send(admit_message(decision, "" if is_api_client(hello) else self.gate.mesh_key))
+        admit = admit_message(decision, "" if is_api_client(hello) else self.gate.mesh_key)
+        line.send({**admit, "code": visitor.code} if visitor.code else admit)
         self.on_admitted(line, hello, visitor.kept)
 
     def _refuse(self, visitor: _Visitor, reason: str) -> None:

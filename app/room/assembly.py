@@ -25,6 +25,7 @@ from app.room.invite import Invite
 from app.room.late_transport import LateTransport, ServedTransport, Surroundings
 from app.room.meta import OURS, Meta
 from app.room.outside import Passes, PassesInMemory, RoomPorts, RoomTransport, app_link, room_transport
+from app.room.relays import Lender
 from app.room.room import Room
 from app.room.saved_room import NoMemory, RoomMemory
 from app.room.settings import RoomSettings
@@ -32,6 +33,14 @@ from app.room.signal_servers import SignalServer, server_list
 from app.room.transport import STRIPES, Transport, TransportConfig
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """How connections find their way: with relays of one's own, and those of a lender."""
+
+    ice: IceConfig
+    lender: Lender | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,8 @@ class Network:
     own: Callable[[], SignalServer | None] = lambda: None
     link_of: Callable[[Invite], str] = app_link
     around: Surroundings | None = None
+    paths: Callable[[], Paths] | None = None
+    """Asked in the place of ``ice`` each time a room is entered."""
 
 
 @dataclass
@@ -147,7 +158,10 @@ def _transport(network: Network, linked: str, identity: str) -> RoomTransport:
 
 def _transport_to(network: Network, linked: str, identity: str, near: tuple[SignalServer, ...]) -> Transport:
     servers = dict.fromkeys([*near, *server_list(linked, network.signal, network.own(), network.cloud)])
-    return Transport(TransportConfig(tuple(servers), network.ice, network.stripes, identity=identity))
+    paths = network.paths() if network.paths is not None else Paths(network.ice)
+    return Transport(
+        TransportConfig(tuple(servers), paths.ice, network.stripes, lender=paths.lender, identity=identity)
+    )
 
 
 async def _gpu_of(compute: EngineCompute) -> GpuSummary | None:

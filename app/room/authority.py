@@ -34,7 +34,7 @@ HOST_ONLY: frozenset[type[m.Message]] = frozenset(
         m.CheckpointLoad,
     }
 )
-CREATOR_ONLY: frozenset[type[m.Message]] = frozenset({m.Roster, m.ModelHostIs, m.RulesAre})
+CREATOR_ONLY: frozenset[type[m.Message]] = frozenset({m.Roster, m.ModelHostIs, m.RulesAre, m.RelayLease})
 EITHER: frozenset[type[m.Message]] = frozenset({m.StartFailed, m.Silent})
 """The creator's word counts as much as the model host's: it may outlive a model host."""
 BETWEEN: frozenset[type[m.Message]] = frozenset({m.StartRefused, m.PastIs})

@@ -85,3 +85,8 @@ def key_fragment(key: str) -> str:
 def creator_id(code: str) -> str:
     """The peer id under which the creator of room ``code`` is registered."""
     return PEER_ID_PREFIX + code
+
+
+def code_of(creator: str) -> str:
+    """The code of the room that a creator's peer id names."""
+    return creator.removeprefix(PEER_ID_PREFIX)

@@ -46,6 +46,7 @@ class Creator:
         self._emit = ports.emit
         self._roster = Roster((me,))
         self._probes: dict[str, _Probe] = {}
+        self._relays: m.RelayLease | None = None
         self._peers = Peers(ports.clock)
         self._peers.on_message = self._heard
         self._peers.on_frame = lambda link, frame: self.side.frame(frame, link.peer_id)
@@ -154,6 +155,8 @@ class Creator:
             self.send(member.id, m.VisibilityIs(mode=self.settings.visibility.value))
         self.send(member.id, style_message(self.settings.style))
         self.send(member.id, rules(self.settings))
+        if self._relays is not None and not member.meta.is_api:
+            self.send(member.id, self._relays)
         self.starts.welcome(member, back=back)
         self.side.greet(member, back=back)
 
@@ -245,6 +248,13 @@ class Creator:
             self.starts.host_paused(member)
         else:
             self.side.lending_changed()
+
+    def lend_relays(self, lease: m.RelayLease) -> None:
+        """Credentials of the room's relays, to everybody who was let in; API clients need none."""
+        self._relays = lease
+        for member in self.members:
+            if not member.meta.is_api:
+                self.send(member.id, lease)
 
     def set_settings(self, settings: RoomSettings) -> None:
         before, self.settings = self.settings, settings

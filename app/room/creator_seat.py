@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 from app.room import events as ev
@@ -20,17 +19,14 @@ from app.room.meta import meta_map, read_meta
 from app.room.names import clean_name
 from app.room.outside import RoomTransport
 from app.room.past import read_past
-from app.room.peerjs import IdTaken
 from app.room.pledges import pledge_gb
 from app.room.ports import Link, Message
+from app.room.relays import Lease, lease_message
 from app.room.saved_room import SavedRoom, SavedWish, read_gate, saved_gate
 from app.room.seat import SeatPorts, talk_to_model
 from app.room.state import Invite as ShownInvite
 from app.room.state import RoomState, WaitingRequest
 from app.room.styles import read_rules, rules
-
-CLAIMS = 30
-CLAIM_PERIOD = 3.0
 
 
 class CreatorSeat:
@@ -51,31 +47,20 @@ class CreatorSeat:
     async def enter(self) -> None:
         self._ports.emit(ev.Connecting(self._code, "Opening the room again" if self._saved else "Opening the room"))
         self._listen()
-        await self._register()
+        again = self._saved is not None
+        await self._transport.open_room(self._code, self._gate, self._hello(), again)
         creator = self._creator = self._open()
         link = self._ports.outside.link_of(Invite(self._code, self._gate.key, fingerprint=self._transport.fingerprint))
         self._ports.emit(ev.InviteMade(ShownInvite(self._code, link, has_key=True)))
         if self._saved is not None:
             self._resume(creator, self._saved)
 
-    async def _register(self) -> None:
-        """A room server may still hold a room that was open a moment ago."""
-        tries = CLAIMS if self._saved else 1
-        while True:
-            try:
-                await self._transport.open_room(self._code, self._gate, self._hello())
-                return
-            except IdTaken:
-                tries -= 1
-                if not tries:
-                    raise
-                await asyncio.sleep(CLAIM_PERIOD)
-
     def _listen(self) -> None:
         self._transport.on_waiting = self._waiting
         self._transport.on_withdrawn = lambda id: self._ports.emit(ev.WaitingGone(id))
         self._transport.on_link = self._arrived
         self._transport.on_gate = self._gate_changed
+        self._transport.relays.on_lease = self._lease_changed
 
     def _hello(self) -> Message:
         return {"name": self._name, "meta": meta_map(self._meta)}
@@ -143,6 +128,10 @@ class CreatorSeat:
     def _arrived(self, link: Link, hello: Message) -> None:
         if self._creator is not None:
             self._creator.arrived(link, hello)
+
+    def _lease_changed(self, lease: Lease) -> None:
+        if self._creator is not None:
+            self._creator.lend_relays(lease_message(lease))
 
     def handle(self, intent: Intent, state: RoomState) -> None:
         creator = self._creator

@@ -9,13 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from aiortc import RTCCertificate
+
 from app.core.clock import Clock
 from app.core.errors import LinkError
-from app.room.certificate import certificate_from, fingerprint_of, identity_of, new_certificate
+from app.room.certificate import fingerprint_of, identity_of, new_certificate
 from app.room.ice import IceConfig
 from app.room.line import STRIPE_LABEL, Line
+from app.room.no_path import no_path
 from app.room.peerjs import SignalMessage
-from app.room.rtc import RtcConnection
+from app.room.rtc import FAILED, RtcConnection
 from app.room.signaling import Signaling
 from app.room.tasks import Tasks
 
@@ -45,13 +48,22 @@ class _Attempt:
 
 
 class Dialer:
-    """Connections by id. ``on_line`` gets every connection that another device has opened to this one."""
+    """Connections by id. ``on_line`` gets every connection that another device has opened to this one.
 
-    def __init__(self, signaling: Signaling, ice: IceConfig, clock: Clock, identity: str = "") -> None:
+    ``ice`` is asked for every connection, so that later ones use refreshed credentials.
+    """
+
+    def __init__(
+        self,
+        signaling: Signaling,
+        ice: Callable[[], IceConfig],
+        clock: Clock,
+        certificate: RTCCertificate | None = None,
+    ) -> None:
         self.on_line: Callable[[Line], None] = lambda _line: None
         self._signaling = signaling
         self._ice = ice
-        self._certificate = certificate_from(identity) if identity else new_certificate()
+        self.certificate = certificate or new_certificate()
         self._clock = clock
         self._attempts: dict[str, _Attempt] = {}
         self._unknown: dict[str, list[Candidate]] = {}
@@ -62,27 +74,27 @@ class Dialer:
     @property
     def fingerprint(self) -> str:
         """Of the certificate all connections of this device show: 64 hex digits."""
-        return fingerprint_of(self._certificate)
+        return fingerprint_of(self.certificate)
 
     @property
     def identity(self) -> str:
         """That certificate with its key; a secret."""
-        return identity_of(self._certificate)
+        return identity_of(self.certificate)
 
     async def dial(self, peer_id: str, stripe: bool = False, timeout: float = OPEN_S) -> Line:
-        """Opens a connection. Raises PeerUnavailable; LinkError when none is up within ``timeout`` s."""
+        """Opens a connection. Raises PeerUnavailable; LinkError with what to do when none is up in ``timeout`` s."""
         connection_id = f"dc_{secrets.token_hex(8)}"
         attempt = self._begin(peer_id, connection_id, STRIPE_LABEL if stripe else connection_id, dialed=True)
         try:
             async with asyncio.timeout(timeout):
                 offer = await attempt.line.connection.make_offer()
+                if attempt.line.connection.tried.mine.silent:
+                    raise no_path(attempt.line.connection.tried)
                 self._signaling.send("OFFER", peer_id, _offer_payload(attempt.line, offer))
                 return await attempt.opened
         except TimeoutError as error:
             attempt.line.close("no connection came up")
-            raise LinkError(
-                "The other device could not be reached.", "Check that both are online, or set up a relay."
-            ) from error
+            raise _not_reached(attempt) from error
         except BaseException:
             attempt.line.close("given up")
             raise
@@ -96,7 +108,7 @@ class Dialer:
         await self._tasks.close()
 
     def _begin(self, peer_id: str, connection_id: str, label: str, dialed: bool) -> _Attempt:
-        connection = RtcConnection(self._ice, label, self._certificate)
+        connection = RtcConnection(self._ice(), label, self.certificate)
         line = Line(connection, peer_id, connection_id, label, dialed, self._clock)
         opened: asyncio.Future[Line] = asyncio.get_running_loop().create_future()
         # A connection that fails after its dialer gave up has nobody left to tell.
@@ -118,7 +130,7 @@ class Dialer:
         if self._attempts.get(connection_id) is attempt:
             del self._attempts[connection_id]
         if not attempt.opened.done():
-            attempt.opened.set_exception(LinkError(f"The connection failed: {reason}."))
+            attempt.opened.set_exception(_failure(attempt, reason))
         self._tasks.start(self._forget(attempt.line.connection), f"close {connection_id}")
 
     async def _forget(self, connection: RtcConnection) -> None:
@@ -174,8 +186,8 @@ class Dialer:
                 await self._described(attempt)
                 self._signaling.send("ANSWER", line.peer_id, _answer_payload(line, answer))
                 await attempt.opened
-        except (LinkError, TimeoutError) as error:
-            log.info("a connection from %s failed: %s", line.peer_id, error)
+        except (LinkError, TimeoutError):
+            log.info("a connection from %s failed: %s", line.peer_id, no_path(line.connection.tried))
             line.close("failed")
 
     async def _answered(self, attempt: _Attempt, sdp: str) -> None:
@@ -207,6 +219,18 @@ class Dialer:
         early = attempt.early if attempt is not None else self._unknown.setdefault(connection_id, [])
         if len(early) < MAX_CANDIDATES:
             early.append(candidate)
+
+
+def _failure(attempt: _Attempt, reason: str) -> LinkError:
+    if reason == FAILED:
+        return _not_reached(attempt)
+    return LinkError(f"The connection ended before it was up: {reason}.", "Try again.")
+
+
+def _not_reached(attempt: _Attempt) -> LinkError:
+    if attempt.line.dialed and not attempt.described:
+        return LinkError("The other device does not answer.", "Check that it is awake and still in the room.")
+    return no_path(attempt.line.connection.tried)
 
 
 def _sdp(payload: Mapping[str, object]) -> str:

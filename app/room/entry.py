@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from app.core.clock import Clock
-from app.room.codes import Draw, is_key
+from app.room.codes import Draw, is_key, parse_code
 from app.room.doorstep import PROTOCOL, WRONG_VERSION, Doorstep, courtesy, speaks_our_version
 from app.room.gate import Credentials, Verdict, hello_members, judge_admit, proof_message
 from app.room.ports import Message
@@ -24,13 +24,17 @@ NO_ANSWER = "The room does not answer."
 
 @dataclass(frozen=True)
 class Entered:
-    """Let in. ``pass_text`` opens the door next time, ``mesh_key`` proves other links; "" if not given."""
+    """Let in. ``pass_text`` opens the door next time, ``mesh_key`` proves other links; "" if not given.
+
+    ``code`` is the room's, told to a device that came without it.
+    """
 
     creator_hello: Message
     verdict: Verdict
     pass_text: str = field(repr=False)
     mesh_key: str = field(repr=False)
     kept: list[Message] = field(repr=False)
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,7 @@ class Entry:
             return
         self._done = True
         self._line.on_closed = lambda _reason: None
-        issued, mesh_key = admit.get("pass"), admit.get("mk")
+        issued, mesh_key, code = admit.get("pass"), admit.get("mk"), admit.get("code")
         self.on_entered(
             Entered(
                 self._creator_hello or {},
@@ -171,6 +175,7 @@ class Entry:
                 issued if isinstance(issued, str) and is_key(issued) else "",
                 mesh_key if is_mesh_key(mesh_key) else "",
                 self._kept,
+                parse_code(code) if isinstance(code, str) else "",
             )
         )
 

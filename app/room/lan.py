@@ -15,7 +15,7 @@ from aiohttp import web
 
 from app.core.errors import FileError
 from app.room.invite import Invite
-from app.room.lan_address import LOOPBACK, lan_address
+from app.room.lan_address import LOOPBACK, lan_address, lan_addresses
 from app.room.lan_page import add_page
 from app.room.signal_server import SignalHub, add_room_server
 from app.room.signal_servers import CLOUD, SignalServer
@@ -37,10 +37,16 @@ class _Open:
 class Lan:
     """``open`` when a room opens, ``close`` when it ends. ``registered`` is the room server the room is on."""
 
-    def __init__(self, first_port: int = FIRST_PORT, address: Callable[[], str] = lan_address) -> None:
+    def __init__(
+        self,
+        first_port: int = FIRST_PORT,
+        address: Callable[[], str] = lan_address,
+        addresses: Callable[[], tuple[str, ...]] = lan_addresses,
+    ) -> None:
         self.registered: SignalServer | None = None
         self._first_port = first_port
         self._find_address = address
+        self._find_addresses = addresses
         self._open: _Open | None = None
 
     @property
@@ -51,6 +57,10 @@ class Lan:
     def address(self) -> str:
         """This computer's best address on the local network."""
         return self._find_address()
+
+    def addresses(self) -> tuple[str, ...]:
+        """All of them, the best one first: with several network cards, friends may be behind any."""
+        return self._find_addresses()
 
     async def open(self) -> None:
         """Listens on every interface. Where the system allows no port at all, the room does without."""

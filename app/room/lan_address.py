@@ -46,8 +46,14 @@ def best_address(interfaces: Iterable[Interface], routed: str = "") -> str:
 
     ``routed`` is the address that leads out of here. Without any network, the loopback address.
     """
+    return ranked_addresses(interfaces, routed)[0]
+
+
+def ranked_addresses(interfaces: Iterable[Interface], routed: str = "") -> tuple[str, ...]:
+    """All that are of use, best first; the loopback address alone where there are none."""
     usable = [interface for interface in interfaces if _usable(interface.address)]
-    return min(usable, key=lambda each: _rank(each, routed)).address if usable else LOOPBACK
+    ranked = sorted(usable, key=lambda each: _rank(each, routed))
+    return tuple(each.address for each in ranked) or (LOOPBACK,)
 
 
 def _usable(address: str) -> bool:
@@ -88,4 +94,9 @@ def routed_address() -> str:
 
 def lan_address() -> str:
     """This computer's address on the local network as it is now."""
-    return best_address(interfaces(), routed_address())
+    return lan_addresses()[0]
+
+
+def lan_addresses() -> tuple[str, ...]:
+    """All of this computer's addresses that others may reach it at, best first."""
+    return ranked_addresses(interfaces(), routed_address())

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from app.core.errors import LinkError
 from app.room.admission import Waiting
+from app.room.advert import Announcement
 from app.room.gate import Credentials, Gate
 from app.room.lan import Lan
+from app.room.near import Near, new_alias
 from app.room.nearby import Nearby
 from app.room.outside import Admitted, RoomTransport
 from app.room.ports import Link, Message
+from app.room.relays import Relays
 from app.room.signal_servers import SignalServer
 from app.room.tasks import Tasks
 from app.room.transport import TransportState
 
+log = logging.getLogger(__name__)
+
 
 class ServedTransport(RoomTransport, Protocol):
-    """A transport that tells which room server it is registered with."""
+    """A transport that tells which room server it is registered with, and takes a second door."""
 
     @property
     def server(self) -> SignalServer | None: ...
+
+    async def open_near(self, server: SignalServer, alias: str) -> None: ...
 
 
 MakeTransport = Callable[[tuple[SignalServer, ...]], ServedTransport]
@@ -63,14 +72,31 @@ class LateTransport:
     def identity(self) -> str:
         return self._there().identity
 
-    async def open_room(self, code: str, gate: Gate, hello: Message) -> None:
+    @property
+    def relays(self) -> Relays:
+        return self._there().relays
+
+    async def open_room(self, code: str, gate: Gate, hello: Message, again: bool = False) -> None:
         lan = self._around.lan
         await lan.open()
         made = self._begin(())
-        await made.open_room(code, gate, hello)
+        await made.open_room(code, gate, hello, again)
         self.me, lan.registered = made.me, made.server
-        if lan.port and lan.registered == lan.own():
-            self._tasks.start(self._around.nearby.announce(code, lan.address(), lan.port), "announce nearby")
+        own = lan.own()
+        if own is not None and lan.registered == own:
+            name = hello.get("name")
+            self._tasks.start(self._announce(code, name if isinstance(name, str) else "", own), "announce nearby")
+
+    async def _announce(self, code: str, name: str, own: SignalServer) -> None:
+        """A room that cannot be entered without its code is not listed, but still found by it."""
+        alias = new_alias()
+        try:
+            await self._there().open_near(own, alias)
+        except LinkError as error:
+            log.info("the room is not listed nearby: %s", error.what)
+            alias = ""
+        lan = self._around.lan
+        await self._around.nearby.announce(Announcement(code, name, alias), lan.addresses(), lan.port)
 
     async def join(self, code: str, credentials: Credentials, hello: Message) -> Admitted:
         if self._made is None:
@@ -78,6 +104,9 @@ class LateTransport:
             known = self._linked or bool(credentials.key)
             self._begin(() if known else await self._around.nearby.find(code))
         return await self._there().join(code, credentials, hello)
+
+    async def join_near(self, near: Near, hello: Message) -> Admitted:
+        return await self._begin(near.servers).join_near(near, hello)
 
     def _begin(self, near: tuple[SignalServer, ...]) -> ServedTransport:
         made = self._made = self._make(near)

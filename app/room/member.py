@@ -32,13 +32,17 @@ NOT_PICKED = "This device sees other devices in the room, so it does not run the
 
 @dataclass(frozen=True)
 class MemberPorts:
-    """``lost`` is called when the creator's link ends without a goodbye, ``over`` when the room has ended."""
+    """``lost`` is called when the creator's link ends without a goodbye, ``over`` when the room has ended.
+
+    ``borrow`` takes relays that the creator lends.
+    """
 
     me: str
     creator: str
     side: SidePorts
     lost: Callable[[], None]
     over: Callable[[], None]
+    borrow: Callable[[m.RelayLease], None]
 
 
 class MemberSession:
@@ -153,6 +157,8 @@ class MemberSession:
                 self.side.named(message.id)
             case m.StartRequest():
                 self._start_came(message)
+            case m.RelayLease():
+                self._ports.borrow(message)
             case m.PastIs():
                 self.side.past = read_past(message)
             case m.RulesAre():

@@ -9,15 +9,18 @@ from dataclasses import replace
 from app.core.errors import PooledError
 from app.room import events as ev
 from app.room import intents as it
-from app.room.codes import creator_id
+from app.room import messages as m
+from app.room.codes import code_of, creator_id
 from app.room.gate import Credentials
 from app.room.intents import Intent
 from app.room.invite import parse_invite
 from app.room.member import MemberPorts, MemberSession
 from app.room.meta import meta_map
 from app.room.names import clean_name
-from app.room.outside import RoomTransport
+from app.room.near import Near, parse_near
+from app.room.outside import Admitted, RoomTransport
 from app.room.ports import Link, Message
+from app.room.relays import read_lease_message
 from app.room.saved_room import SavedJoin
 from app.room.seat import SeatPorts, talk_to_model
 from app.room.state import Invite as ShownInvite
@@ -55,18 +58,32 @@ class MemberSeat:
         self._knocking: asyncio.Task[None] | None = None
 
     async def enter(self) -> None:
+        near = parse_near(self._where)
+        if near is not None:
+            await self._enter_near(near)
+            return
         invite = parse_invite(self._where)
         self._code = invite.code
         self._credentials = Credentials(invite.key, self._ports.outside.passes.get(invite.code), invite.fingerprint)
-        self._ports.emit(ev.Connecting(invite.code, LINES[Phase.REGISTERING]))
-        transport = self._transport = self._ports.outside.new_transport(invite.signal, "")
+        await self._join(self._connecting(invite.signal), back=False)
+
+    async def _enter_near(self, near: Near) -> None:
+        """The code is told with the admission, and is all that is needed from then on."""
+        transport, self._where = self._connecting(""), ""
+        self._admitted(await transport.join_near(near, self._hello(back=False)))
+
+    def _connecting(self, signal: str) -> RoomTransport:
+        self._ports.emit(ev.Connecting(self._code, LINES[Phase.REGISTERING]))
+        transport = self._transport = self._ports.outside.new_transport(signal, "")
         transport.on_state = self._progress
         transport.on_link = self._linked
-        await self._join(transport, back=False)
+        return transport
 
     async def _join(self, transport: RoomTransport, *, back: bool) -> None:
-        joined = await transport.join(self._code, self._credentials, self._hello(back=back))
-        text = joined.pass_text
+        self._admitted(await transport.join(self._code, self._credentials, self._hello(back=back)))
+
+    def _admitted(self, admitted: Admitted) -> None:
+        text = admitted.pass_text
         if text:
             self._credentials = replace(self._credentials, pass_text=text)
             self._ports.outside.passes.put(self._code, text)
@@ -84,6 +101,7 @@ class MemberSeat:
             self._ports.emit(ev.Connecting(self._code, LINES[state.phase]))
 
     def _linked(self, link: Link, _hello: Message) -> None:
+        self._code = self._code or code_of(link.peer_id)
         if link.peer_id == creator_id(self._code):
             if self._session is None:
                 self._session = self._begin(link)
@@ -101,7 +119,12 @@ class MemberSeat:
         saved = SavedJoin(self._code, self._name, self._gb, self._where)
         self._ports.outside.memory.keep(lambda: saved)
         side = self._ports.side(self._code, self._dial, lambda: self._meta)
-        return MemberSession(MemberPorts(me, link.peer_id, side, lost=self._creator_lost, over=self._room_over))
+        ports = MemberPorts(me, link.peer_id, side, self._creator_lost, self._room_over, self._borrow)
+        return MemberSession(ports)
+
+    def _borrow(self, lease: m.RelayLease) -> None:
+        if self._transport is not None:
+            self._transport.relays.borrow(read_lease_message(lease))
 
     async def _dial(self, peer_id: str, fresh: bool) -> Link:
         if self._transport is None:

@@ -1,106 +1,55 @@
-"""Finding a room by its typed code on the local network, without telling the network the code.
+"""Rooms on the local network: announced, found by a typed code, and listed.
 
-A creator announces a random salt and the code's scrypt hash under it. Whoever knows the code can tell that the
-announcement is meant; whoever does not would have to try codes at tens of milliseconds each, and a code alone
-still lets nobody in.
+``advert`` says what an announcement tells, ``near`` how a listed room is entered without its code.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-import ipaddress
 import logging
-import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from zeroconf import Error as ZeroconfError
-from zeroconf import IPVersion, ServiceStateChange, Zeroconf
+from zeroconf import ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
+from app.room.advert import SERVICE, Advert, Announcement, read_advert, service_of
 from app.room.lan_address import LOOPBACK
+from app.room.multicast import open_zeroconf
+from app.room.near import NearbyRoom
 from app.room.signal_servers import SignalServer
+from app.room.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
-SERVICE = "_pooled-room._tcp.local."
 SEARCH_S = 3.0
 ASK_S = 1.0
+PROBE_S = 1.0
+PROBE_PERIOD_S = 10.0
 MOST_ADVERTS = 16
-MOST_ADDRESSES = 4
-SALT_BYTES = 16
-HASH_BYTES = 32
-TIME_TO_LIVE = 120
-
-# scrypt's cost: 16 MB and some tens of milliseconds a guess.
-_N, _R, _P = 1 << 14, 8, 1
 
 OpenZeroconf = Callable[[], AsyncZeroconf]
 
 
-@dataclass(frozen=True)
-class Advert:
-    """What one announcement says: where its room server is, and which code it answers to."""
-
-    salt: bytes
-    hash: bytes
-    addresses: tuple[str, ...]
-    port: int
-
-    def meant_by(self, code: str) -> bool:
-        """Costs tens of milliseconds: call it off the event loop."""
-        return hmac.compare_digest(hashed(code, self.salt), self.hash)
-
-    @property
-    def servers(self) -> tuple[SignalServer, ...]:
-        return tuple(SignalServer(address, self.port, secure=False) for address in self.addresses)
-
-
-def hashed(code: str, salt: bytes) -> bytes:
-    return hashlib.scrypt(code.encode(), salt=salt, n=_N, r=_R, p=_P, dklen=HASH_BYTES)
-
-
-def read_advert(info: AsyncServiceInfo) -> Advert | None:
-    """The announcement as it came from the network; None when it is none of ours."""
-    said = info.properties
-    salt, digest, port = _unhex(said.get(b"s")), _unhex(said.get(b"h")), info.port
-    if len(salt) != SALT_BYTES or len(digest) != HASH_BYTES or not port:
-        return None
-    near = [address for address in info.parsed_addresses(IPVersion.All) if _near(address)]
-    return Advert(salt, digest, tuple(near[:MOST_ADDRESSES]), port) if near else None
-
-
-def _unhex(text: bytes | None) -> bytes:
-    try:
-        return bytes.fromhex((text or b"").decode())
-    except ValueError:
-        return b""
-
-
-def _near(address: str) -> bool:
-    """An announcement that sends people out to the internet is not believed."""
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    return ip.is_private and not ip.is_link_local and not ip.is_unspecified
-
-
 class Nearby:
-    """Announces the own room and looks for others'. Without multicast both quietly do nothing."""
+    """Announces the own room and looks for others'. Without multicast all of it quietly does nothing.
 
-    def __init__(self, open_zeroconf: OpenZeroconf = AsyncZeroconf) -> None:
+    ``on_rooms`` is called when ``rooms`` changes; set it before ``watch``.
+    """
+
+    def __init__(self, open_zeroconf: OpenZeroconf = open_zeroconf) -> None:
+        self.on_rooms: Callable[[], None] = lambda: None
         self._open_zeroconf = open_zeroconf
         self._announced: AsyncZeroconf | None = None
+        self._watch: _Watch | None = None
 
-    async def announce(self, code: str, address: str, port: int) -> None:
+    async def announce(self, room: Announcement, addresses: Sequence[str], port: int) -> None:
         """Until ``close``. A room that only this computer can reach is not announced."""
-        if self._announced is not None or (address == LOOPBACK and self._open_zeroconf is AsyncZeroconf):
+        if self._announced is not None or (LOOPBACK in addresses and self._open_zeroconf is open_zeroconf):
             return
         try:
-            info = await asyncio.to_thread(_info, code, address, port)
+            info = await asyncio.to_thread(service_of, room, addresses, port)
             self._announced = self._open_zeroconf()
             await self._announced.async_register_service(info, allow_name_change=True)
         except (OSError, ZeroconfError) as error:
@@ -122,27 +71,40 @@ class Nearby:
         finally:
             await zeroconf.async_close()
 
+    def rooms(self) -> tuple[NearbyRoom, ...]:
+        """Those that announce themselves now, by name; empty while nobody watches."""
+        return self._watch.rooms() if self._watch is not None else ()
+
+    async def watch(self) -> None:
+        """Begins to listen for rooms, until ``unwatch``."""
+        if self._watch is not None:
+            return
+        try:
+            zeroconf = self._open_zeroconf()
+        except OSError as error:
+            log.info("cannot look nearby: %s", error)
+            return
+        self._watch = _Watch(zeroconf, lambda: self.on_rooms())
+        self._watch.start()
+
+    async def unwatch(self) -> None:
+        """The list is empty from now on; no callback tells it."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            await watch.close()
+
     async def close(self) -> None:
+        """Takes the own announcement back."""
         announced, self._announced = self._announced, None
         if announced is not None:
             await announced.async_unregister_all_services()
             await announced.async_close()
 
 
-def _info(code: str, address: str, port: int) -> AsyncServiceInfo:
-    salt, name = secrets.token_bytes(SALT_BYTES), secrets.token_hex(6)
-    properties = {"s": salt.hex(), "h": hashed(code, salt).hex()}
-    return AsyncServiceInfo(
-        SERVICE,
-        f"{name}.{SERVICE}",
-        port=port,
-        properties=properties,
-        # A name of its own: the computer's would tell whose room it is.
-        server=f"pooled-{name}.local.",
-        parsed_addresses=[address],
-        host_ttl=TIME_TO_LIVE,
-        other_ttl=TIME_TO_LIVE,
-    )
+async def _ask(zeroconf: Zeroconf, name: str) -> Advert | None:
+    info = AsyncServiceInfo(SERVICE, name)
+    found = await info.async_request(zeroconf, ASK_S * 1000)
+    return read_advert(info) if found else None
 
 
 class _Search:
@@ -159,7 +121,7 @@ class _Search:
         browser = AsyncServiceBrowser(self._zeroconf, SERVICE, handlers=[self._heard])
         try:
             while True:
-                advert = await self._advert(await self._names.get())
+                advert = await _ask(self._zeroconf, await self._names.get())
                 if advert is not None and await asyncio.to_thread(advert.meant_by, self._code):
                     return advert.servers
         finally:
@@ -171,7 +133,83 @@ class _Search:
             self._seen.add(name)
             self._names.put_nowait(name)
 
-    async def _advert(self, name: str) -> Advert | None:
-        info = AsyncServiceInfo(SERVICE, name)
-        found = await info.async_request(self._zeroconf, ASK_S * 1000)
-        return read_advert(info) if found else None
+
+class _Watch:
+    """The list while somebody looks at it: at most a fixed number of rooms, each tried for an answer."""
+
+    def __init__(self, zeroconf: AsyncZeroconf, changed: Callable[[], None]) -> None:
+        self._zeroconf = zeroconf
+        self._changed = changed
+        self._rooms: dict[str, NearbyRoom | None] = {}
+        self._servers: dict[str, tuple[SignalServer, ...]] = {}
+        self._asked: set[str] = set()
+        self._browser: AsyncServiceBrowser | None = None
+        self._tasks = Tasks()
+
+    def start(self) -> None:
+        self._browser = AsyncServiceBrowser(self._zeroconf.zeroconf, SERVICE, handlers=[self._heard])
+        self._tasks.start(self._probe_on(), "rooms nearby")
+
+    def rooms(self) -> tuple[NearbyRoom, ...]:
+        return tuple(sorted((room for room in self._rooms.values() if room), key=lambda r: (r.name, r.where)))
+
+    async def close(self) -> None:
+        if self._browser is not None:
+            await self._browser.async_cancel()
+        await self._tasks.close()
+        await self._zeroconf.async_close()
+
+    def _heard(self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange) -> None:
+        """The parameters' names are the library's."""
+        if state_change is ServiceStateChange.Removed:
+            self._servers.pop(name, None)
+            if self._rooms.pop(name, None) is not None:
+                self._changed()
+        elif name not in self._asked and (name in self._rooms or len(self._rooms) < MOST_ADVERTS):
+            self._rooms.setdefault(name, None)
+            self._asked.add(name)
+            self._tasks.start(self._look_at(name), f"nearby {name}")
+
+    async def _look_at(self, name: str) -> None:
+        try:
+            await self._look(name)
+        finally:
+            self._asked.discard(name)
+
+    async def _look(self, name: str) -> None:
+        try:
+            advert = await _ask(self._zeroconf.zeroconf, name)
+        except (OSError, ZeroconfError) as error:
+            log.info("an announcement could not be read: %s", error)
+            return
+        if advert is None or advert.near is None or name not in self._rooms:
+            return
+        self._servers[name] = advert.servers
+        room = NearbyRoom(advert.name, advert.near.link(), reachable=False)
+        await self._probe(name, room)
+
+    async def _probe_on(self) -> None:
+        while True:
+            await asyncio.sleep(PROBE_PERIOD_S)
+            for name, room in list(self._rooms.items()):
+                if room is not None:
+                    await self._probe(name, room)
+
+    async def _probe(self, name: str, room: NearbyRoom) -> None:
+        servers = self._servers.get(name, ())
+        answers = await asyncio.gather(*(_answers(server) for server in servers))
+        seen = replace(room, reachable=any(answers))
+        if name in self._rooms and self._rooms[name] != seen:
+            self._rooms[name] = seen
+            self._changed()
+
+
+async def _answers(server: SignalServer) -> bool:
+    """Heard is not reached: a firewall, or a network that keeps its devices apart, lets one through alone."""
+    try:
+        async with asyncio.timeout(PROBE_S):
+            _reader, writer = await asyncio.open_connection(server.host, server.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True

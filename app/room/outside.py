@@ -15,16 +15,21 @@ from app.room.gate import Credentials, Gate
 from app.room.generate import Choose
 from app.room.invite import Invite
 from app.room.meta import Meta
+from app.room.near import Near
 from app.room.ports import Compute, Link, Message
+from app.room.relays import Relays
 from app.room.saved_room import NoMemory, RoomMemory
 from app.room.transport import Transport, TransportState
 
 
 class Admitted(Protocol):
-    """Let in; ``pass_text`` opens the door the next time."""
+    """Let in; ``pass_text`` opens the door the next time, ``code`` is the room's."""
 
     @property
     def pass_text(self) -> str: ...
+
+    @property
+    def code(self) -> str: ...
 
 
 class RoomTransport(Protocol):
@@ -47,10 +52,21 @@ class RoomTransport(Protocol):
         """That certificate with its key, so that the same room can be opened again; a secret."""
         ...
 
-    async def open_room(self, code: str, gate: Gate, hello: Message) -> None: ...
+    @property
+    def relays(self) -> Relays:
+        """What the creator lends to members, and a member borrows."""
+        ...
+
+    async def open_room(self, code: str, gate: Gate, hello: Message, again: bool = False) -> None:
+        """``again``: this device had opened the room before it restarted."""
+        ...
 
     async def join(self, code: str, credentials: Credentials, hello: Message) -> Admitted:
         """Waits until this device is let in; the link comes by ``on_link`` before."""
+        ...
+
+    async def join_near(self, near: Near, hello: Message) -> Admitted:
+        """The same at a room chosen from the list; ``Admitted.code`` is what to come back with."""
         ...
 
     async def dial(self, peer_id: str, fresh: bool = False) -> Link: ...

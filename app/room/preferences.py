@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from enum import Enum
 from typing import TypeVar
 
@@ -10,35 +11,65 @@ from app.core.memory import default_pledge_gb, graphics, system_ram
 from app.core.secrets import Secrets
 from app.core.settings import RelaySettings, RoomDefaults, Settings
 from app.prompt.chat import Style
-from app.room.assembly import Network
+from app.room.assembly import Network, Paths
 from app.room.compute import GpuSummary
 from app.room.ice import IceConfig, Relay
 from app.room.lan import Lan
 from app.room.late_transport import Surroundings
 from app.room.nearby import Nearby
+from app.room.relays import CredentialsUrl, Lender, SharedSecret
 from app.room.settings import RoomSettings
 
 RELAY_PASSWORD = "relay password"
+RELAY_SECRET = "relay secret"
 
 Word = TypeVar("Word", bound=Enum)
 
 
-def network_of(settings: Settings, secrets: Secrets) -> Network:
-    """Room servers in the order configured, own, public; with the listener and the search on the local network."""
-    lan = Lan()
+def surroundings() -> Surroundings:
+    """The listener and the search on the local network."""
+    return Surroundings(Lan(), Nearby())
+
+
+def network_of(
+    settings: Settings,
+    secrets: Secrets,
+    around: Surroundings | None = None,
+    relay: Callable[[], RelaySettings] | None = None,
+) -> Network:
+    """Room servers in the order configured, own, public; with the listener and the search on the local network.
+
+    ``relay`` tells the relay's settings as they are when a room is entered; else those of ``settings`` stay.
+    """
+    relay_now = relay or (lambda: settings.relay)
+    around = around or surroundings()
     return Network(
         signal=settings.signal,
-        ice=_ice(settings.relay, secrets.get(RELAY_PASSWORD)),
+        paths=lambda: paths_of(relay_now(), secrets),
         cloud=settings.cloud,
-        own=lan.own,
-        link_of=lan.link_of,
-        around=Surroundings(lan, Nearby()),
+        own=around.lan.own,
+        link_of=around.lan.link_of,
+        around=around,
     )
 
 
-def _ice(relay: RelaySettings, password: str) -> IceConfig:
-    relays = (Relay(relay.url, relay.user, password),) if relay.url else ()
+def paths_of(relay: RelaySettings, secrets: Secrets) -> Paths:
+    """Which relays a room is entered with, and who lends more."""
+    return Paths(_ice(relay, secrets), _lender(relay, secrets))
+
+
+def _ice(relay: RelaySettings, secrets: Secrets) -> IceConfig:
+    fixed = relay.url and not relay.credentials and not relay.shared
+    relays = (Relay(relay.url, relay.user, secrets.get(RELAY_PASSWORD)),) if fixed else ()
     return IceConfig(relays=relays, relay_only=relay.only)
+
+
+def _lender(relay: RelaySettings, secrets: Secrets) -> Lender | None:
+    """An address that gives credentials comes first, then a secret shared with the relay."""
+    if relay.credentials:
+        return CredentialsUrl(relay.credentials)
+    secret = secrets.get(RELAY_SECRET)
+    return SharedSecret(relay.url, secret.encode(), relay.user) if relay.shared and relay.url and secret else None
 
 
 def room_settings(saved: RoomDefaults) -> RoomSettings:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from aioice import Candidate
 from aiortc import (
     RTCCertificate,
     RTCDataChannel,
@@ -18,9 +19,11 @@ from aiortc.exceptions import InternalError, InvalidAccessError, InvalidStateErr
 from aiortc.sdp import candidate_from_sdp
 
 from app.core.errors import LinkError
-from app.room import sctp
+from app.room import gathering, sctp
 from app.room.certificate import fingerprint_in
+from app.room.gathering import GatheringConnection
 from app.room.ice import IceConfig
+from app.room.no_path import Attempt, End
 from app.room.proofs import binding, end_fingerprint
 from app.room.sdp import describes_data, only_sha256
 
@@ -29,6 +32,8 @@ log = logging.getLogger(__name__)
 WIRE_LABEL, WIRE_ID = "swarm-wire", 77
 KEEPALIVE_LABEL, KEEPALIVE_ID = "swarm-ka", 78
 MAX_EARLY_SLICES = 2048
+FAILED = "failed"
+"""Why a connection ended whose every path was tried in vain."""
 
 _DAMAGED = (
     ValueError,
@@ -52,6 +57,7 @@ class RtcConnection:
 
     def __init__(self, ice: IceConfig, label: str, certificate: RTCCertificate | None = None) -> None:
         sctp.install()
+        gathering.install()
         self.on_open: Callable[[], None] = lambda: None
         self.on_control: Callable[[bytes], None] = lambda _data: None
         self.on_wire: Callable[[bytes], None] = lambda _data: None
@@ -65,6 +71,8 @@ class RtcConnection:
         self._dead = False
         self._closing: asyncio.Task[None] | None = None
         self._local = ""
+        self._ice_config = ice
+        self._tried: Attempt | None = None
         self._peer = RTCPeerConnection(ice.configuration())
         if certificate is not None:
             # aiortc takes none from outside; each connection would show one of its own.
@@ -76,6 +84,8 @@ class RtcConnection:
         self._keepalive = self._negotiated(
             KEEPALIVE_LABEL, KEEPALIVE_ID, self._keepalive_data, ordered=False, maxRetransmits=0
         )
+        self._ice = _ice_connection(self._peer)
+        self._ice.relays = ice.usable
 
     def _negotiated(self, label: str, channel_id: int, take: Callable[[Any], None], **options: Any) -> RTCDataChannel:
         channel = self._peer.createDataChannel(label, negotiated=True, id=channel_id, **options)
@@ -144,7 +154,26 @@ class RtcConnection:
     @property
     def path(self) -> str:
         """ "direct", "relay" or "unknown"."""
-        return _path(self._peer)
+        pair = self._ice._nominated.get(1)  # pyright: ignore[reportPrivateUsage]
+        if pair is None:
+            return "unknown"
+        return "relay" if "relay" in (pair.local_candidate.type, pair.remote_candidate.type) else "direct"
+
+    @property
+    def tried(self) -> Attempt:
+        """What there was to find a path with; stays after the end."""
+        return self._tried or self._attempt()
+
+    def _attempt(self) -> Attempt:
+        ice, connection = self._ice_config, self._ice
+        return Attempt(
+            mine=_end(connection.local_candidates),
+            theirs=_end(connection.remote_candidates),
+            stun=bool(ice.stun) and not ice.hidden,
+            relays=len(ice.usable),
+            hidden=ice.hidden,
+            relay_errors=connection.relay_errors,
+        )
 
     def send_control(self, data: bytes) -> bool:
         return self._control is not None and self._send(self._control, data)
@@ -175,6 +204,7 @@ class RtcConnection:
         if self._dead:
             return
         self._dead = True
+        self._tried = self._attempt()
         self._closing = asyncio.get_running_loop().create_task(self._peer.close(), name=f"close {self._label}")
         self.on_closed(reason)
 
@@ -220,7 +250,7 @@ class RtcConnection:
         self.on_heard()
 
     def _state_changed(self) -> None:
-        if self._peer.connectionState in ("failed", "closed"):
+        if self._peer.connectionState in (FAILED, "closed"):
             self.close(self._peer.connectionState)
 
 
@@ -236,11 +266,16 @@ def _understood(sdp: str) -> Generator[None]:
         raise problem from error
 
 
-def _path(peer: RTCPeerConnection) -> str:
-    # aiortc does not say which pair of candidates it uses; aioice keeps it.
-    transport = peer.sctp.transport.transport if peer.sctp is not None else None
-    pair = getattr(getattr(transport, "_connection", None), "_nominated", {}).get(1)
-    if pair is None:
-        return "unknown"
-    kinds = (pair.local_candidate.type, pair.remote_candidate.type)
-    return "relay" if "relay" in kinds else "direct"
+def _ice_connection(peer: RTCPeerConnection) -> GatheringConnection:
+    # aiortc does not say which pair of candidates it uses, nor what it gathered with; aioice keeps it.
+    assert peer.sctp is not None, "a data channel makes the transport"
+    connection = peer.sctp.transport.transport._connection  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(connection, GatheringConnection), "installed before the first connection"
+    return connection
+
+
+def _end(candidates: Iterable[Candidate]) -> End:
+    by_kind: dict[str, list[str]] = {"host": [], "srflx": [], "relay": []}
+    for candidate in candidates:
+        by_kind.get(candidate.type, []).append(candidate.host)
+    return End(tuple(by_kind["host"]), tuple(by_kind["srflx"]), tuple(by_kind["relay"]))

@@ -11,6 +11,7 @@ from typing import Any
 
 import aiortc
 from aiortc import rtcpeerconnection, rtcsctptransport
+from OpenSSL import SSL
 
 from app.core.errors import LinkError
 
@@ -72,7 +73,7 @@ class TunedSctpTransport(rtcsctptransport.RTCSctpTransport):
     async def _send_chunk(self, chunk: Any) -> None:
         try:
             await super()._send_chunk(chunk)
-        except ConnectionError:
+        except (ConnectionError, SSL.Error):
             # Told to everyone by the connection's state; each timer and flush would log it once more.
             return
 

@@ -26,6 +26,8 @@ ATTEMPT_S = 8.0
 LAST_ATTEMPT_S = 20.0
 FIRST_DELAY_S = 2.0
 LONGEST_DELAY_S = 30.0
+TAKEN_DELAY_S = 3.0
+TAKEN_TRIES = 30
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -55,18 +57,28 @@ class Signaling:
         self._tasks = Tasks()
         self._closed = False
 
-    async def open(self, peer_id: str = "") -> str:
+    async def open(self, peer_id: str = "", again: bool = False) -> str:
         """Registers with the first server that answers; returns the id, the server's when none is asked.
 
+        ``again``: the id was this device's before it restarted. A server holds it until it misses the old
+        connection, up to a minute, so a taken id is tried for a minute and a half.
         Raises LinkError: SignalDown when no server answers, IdTaken and SignalRefused from one that does.
         """
         for server in self.servers:
             try:
-                return await self.open_at(server, peer_id)
+                return await self._open_patiently(server, peer_id, TAKEN_TRIES if again else 0)
             except SignalDown as error:
                 log.info("room server %s: %s", server.label, error.what)
         tried = ", ".join(server.label for server in self.servers) or "none"
         raise SignalDown(f"No room server answers (tried: {tried}).", "Check the network connection.")
+
+    async def _open_patiently(self, server: SignalServer, peer_id: str, tries: int) -> str:
+        for _ in range(tries):
+            try:
+                return await self.open_at(server, peer_id)
+            except IdTaken:
+                await self._sleep(TAKEN_DELAY_S)
+        return await self.open_at(server, peer_id)
 
     async def open_at(self, server: SignalServer, peer_id: str = "") -> str:
         """Registers with this server, leaving another one. Raises as ``open`` does."""

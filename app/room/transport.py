@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
+from aiortc import RTCCertificate
+
 from app.core.clock import Clock, SystemClock
 from app.core.errors import LinkError, PooledError, RoomError
 from app.room.admission import Admission, Waiting
-from app.room.codes import creator_id
+from app.room.certificate import certificate_from
+from app.room.codes import code_of, creator_id
 from app.room.dialer import Dialer, PeerUnavailable
 from app.room.doorstep import PROTOCOL, Doorstep
 from app.room.entry import Entered, Entry, TurnedAway
@@ -21,8 +24,12 @@ from app.room.ice import IceConfig
 from app.room.line import Line
 from app.room.link import PeerLink
 from app.room.mesh import MeshHandshake
+from app.room.near import Near
+from app.room.near_door import NearDoor
 from app.room.peerjs import SignalDown
 from app.room.ports import Message
+from app.room.relays import Lender, Relays
+from app.room.server_news import ServerNews
 from app.room.signal_servers import SignalServer
 from app.room.signaling import Signaling
 from app.room.stripes import Stripes
@@ -44,7 +51,7 @@ class TransportConfig:
 
     ``identity`` is a certificate of an earlier run to show again, "" for a fresh one.
     Frames of up to ``doubled`` slices are sent twice when a link has several connections: steadier on
-    Wi-Fi, but twice the work; 0 never.
+    Wi-Fi, but twice the work; 0 never. ``lender`` gives relays beside those of ``ice``.
     """
 
     servers: tuple[SignalServer, ...]
@@ -53,6 +60,7 @@ class TransportConfig:
     keepalive: bool = True
     doubled: int = DOUBLED_SLICES
     identity: str = field(default="", repr=False)
+    lender: Lender | None = None
 
 
 class Phase(Enum):
@@ -80,12 +88,16 @@ class TransportState:
 
 @dataclass(frozen=True)
 class Joined:
-    """In a room. ``verdict``: whether the creator proved itself; ``pass_text`` opens the door next time."""
+    """In a room. ``verdict``: whether the creator proved itself; ``pass_text`` opens the door next time.
+
+    ``code`` is the room's, known to a device that came without it from now on.
+    """
 
     link: PeerLink
     creator_hello: Message
     verdict: Verdict
     pass_text: str = field(repr=False)
+    code: str
 
 
 class NotLetIn(RoomError):
@@ -122,11 +134,13 @@ class Transport:
         self._proving: set[MeshHandshake] = set()
         self._signaling = Signaling(config.servers)
         self._signaling.on_connected = self._server_there
-        self._dialer = Dialer(self._signaling, config.ice, self._clock, config.identity)
+        self._relays = Relays(config.ice, config.lender, self._clock)
+        self._dialer = Dialer(self._signaling, self._relays.ice, self._clock, _certificate(config.identity))
         self._dialer.on_line = self._incoming
         self._stripes = Stripes(self._dialer, self.links, self._prove_stripe, config.stripes, self._clock)
+        self._near_door: NearDoor | None = None
         self._member = False
-        self._server_lost = False
+        self._news = ServerNews(self._clock)
         self._tasks = Tasks()
         self._pulse: asyncio.Task[None] | None = None
 
@@ -146,13 +160,19 @@ class Transport:
         return self._dialer.identity
 
     @property
+    def relays(self) -> Relays:
+        """The relays this device uses; what it lends or borrows."""
+        return self._relays
+
+    @property
     def gate(self) -> Gate | None:
         """The creator's gate as it is now."""
         return self._admission.gate if self._admission is not None else None
 
-    async def open_room(self, code: str, gate: Gate, hello: Message) -> None:
+    async def open_room(self, code: str, gate: Gate, hello: Message, again: bool = False) -> None:
         """Registers room ``code`` and answers knocks. ``hello`` is {name, meta} of this device.
 
+        ``again``: this device had opened the room before, so its code may be in use for another minute.
         Raises LinkError: IdTaken when the code is in use, SignalDown when no server answers.
         """
         self.on_state(TransportState(Phase.REGISTERING))
@@ -165,7 +185,8 @@ class Transport:
         admission.on_admitted = self._admitted
         self._admission = admission
         self.me = self._creator
-        await self._signaling.open(self._creator)
+        await self._relays.start()
+        await self._signaling.open(self._creator, again)
         self._member = True
         self.on_state(TransportState(Phase.IN))
 
@@ -178,15 +199,40 @@ class Transport:
         """
         self._begin(hello)
         self._creator = creator_id(code)
-        line = await self._reach_creator()
+        await self._relays.start()
+        line = await self._reach_creator(self._servers_to_try())
         _check_certificate(line, credentials.fingerprint)
         self.on_state(TransportState(Phase.KNOCKING))
-        entered = await self._enter(line, credentials)
+        return self._joined(code, line, await self._enter(line, credentials), credentials.pass_text)
+
+    async def open_near(self, server: SignalServer, alias: str) -> None:
+        """Answers knocks at ``alias`` too, for devices without the code. Raises LinkError without that server."""
+        door = self._near_door = NearDoor(server, self._relays.ice, self._clock, self._dialer.certificate)
+        door.on_line = self._knocked_near
+        await door.open(alias)
+
+    async def join_near(self, near: Near, hello: Message) -> Joined:
+        """Knocks without the code at a room that announces itself, and waits until somebody lets it in.
+
+        Come back with ``join``: the code is known then. Raises as ``join`` does.
+        """
+        self._begin(hello)
+        self._creator = near.alias
+        await self._relays.start()
+        line = await self._reach_creator(near.servers)
+        self.on_state(TransportState(Phase.KNOCKING))
+        entered = await self._enter(line, Credentials())
+        if not entered.code:
+            line.close("told no code")
+            raise NotLetIn(TurnedAway("The room let this device in, but did not say which it is."))
+        self._creator = line.peer_id = creator_id(entered.code)
+        return self._joined(entered.code, line, entered, "")
+
+    def _joined(self, code: str, line: Line, entered: Entered, held_pass: str) -> Joined:
         self._mesh_key, self._member = entered.mesh_key, True
-        pass_text = entered.pass_text or credentials.pass_text
         self.on_state(TransportState(Phase.IN))
         link = self._live(line, entered.creator_hello, entered.kept)
-        return Joined(link, entered.creator_hello, entered.verdict, pass_text)
+        return Joined(link, entered.creator_hello, entered.verdict, entered.pass_text or held_pass, code)
 
     async def dial(self, peer_id: str, fresh: bool = False) -> PeerLink:
         """A proved link to another device; the one there is, unless ``fresh``. Raises LinkError."""
@@ -226,7 +272,10 @@ class Transport:
         for link in list(self.links.values()):
             link.close("closed")
         await self._stripes.close()
+        await self._relays.close()
         await self._tasks.close()
+        if self._near_door is not None:
+            await self._near_door.close()
         await self._dialer.close()
         await self._signaling.close()
         self.on_state(TransportState(Phase.CLOSED))
@@ -260,17 +309,19 @@ class Transport:
             for handshake in list(self._proving):
                 handshake.tick()
             self._stripes.tick()
+            self._tell_of_server(self._news.due())
 
     def _server_there(self, there: bool) -> None:
-        if there != self._server_lost:
-            return
-        self._server_lost = not there
-        self.on_state(TransportState(Phase.SERVER_BACK if there else Phase.SERVER_LOST))
+        self._tell_of_server(self._news.changed(there))
 
-    async def _reach_creator(self) -> Line:
+    def _tell_of_server(self, there: bool | None) -> None:
+        if there is not None:
+            self.on_state(TransportState(Phase.SERVER_BACK if there else Phase.SERVER_LOST))
+
+    async def _reach_creator(self, servers: Sequence[SignalServer]) -> Line:
         """The creator may have fallen back to a later server of the list."""
         unknown: LinkError | None = None
-        for server in self._servers_to_try():
+        for server in servers:
             try:
                 if server != self._signaling.server or not self._signaling.connected:
                     self.on_state(TransportState(Phase.REGISTERING))
@@ -316,6 +367,12 @@ class Transport:
             self._tasks.start(self._accept(line), f"accept {line.peer_id}")
         else:
             line.close("not in a room, or a creator that dials")
+
+    def _knocked_near(self, line: Line) -> None:
+        if self._admission is not None and not line.is_stripe:
+            self._admission.arrived(line, code_of(self._creator))
+        else:
+            line.close("no way in")
 
     async def _accept(self, line: Line) -> None:
         try:
@@ -365,6 +422,10 @@ class Transport:
     def _link_gone(self, link: PeerLink) -> None:
         if self.links.get(link.peer_id) is link:
             del self.links[link.peer_id]
+
+
+def _certificate(identity: str) -> RTCCertificate | None:
+    return certificate_from(identity) if identity else None
 
 
 def _resolve(future: asyncio.Future[Result], result: Result) -> None:

@@ -143,9 +143,13 @@ def _connect(window: MainWindow, task: asyncio.Task[Composed | None], link: str)
             composed.remember(intent.settings)
 
     window.intent.connect(hand_on)
+    window.relay_wanted.connect(composed.use_relay)
     room.subscribe(window.offer)
     window.set_device(composed.device)
     window.offer(room.state)
+    composed.nearby.show = window.offer_nearby
+    room.subscribe(composed.nearby.follow)
+    composed.nearby.follow(room.state)
     if link:
         window.desk.start.follow(link)
     highlight.prepare()

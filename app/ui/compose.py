@@ -15,8 +15,18 @@ from app.models.table import ModelTable
 from app.room.assembly import Application, assemble
 from app.room.compute import GpuSummary
 from app.room.disk_memory import open_memory
-from app.room.preferences import network_of, pledge_of, room_defaults, room_settings
+from app.room.preferences import (
+    RELAY_PASSWORD,
+    RELAY_SECRET,
+    network_of,
+    pledge_of,
+    room_defaults,
+    room_settings,
+    surroundings,
+)
 from app.room.settings import RoomSettings
+from app.ui.nearby_watch import NearbyWatch
+from app.ui.sheets.relay import RelayWish
 from app.ui.this_device import ThisDevice
 
 
@@ -27,13 +37,22 @@ class Composed:
     application: Application
     secrets: Secrets
     device: ThisDevice
+    nearby: NearbyWatch
 
     def remember(self, settings: RoomSettings) -> None:
         """The next room opened here starts with these."""
         save_settings(msgspec.structs.replace(load_settings(), room=room_defaults(settings)))
 
+    def use_relay(self, wish: RelayWish) -> None:
+        """From the next room on."""
+        save_settings(msgspec.structs.replace(load_settings(), relay=wish.settings))
+        for name, text in ((RELAY_PASSWORD, wish.password), (RELAY_SECRET, wish.secret)):
+            if text is not None:
+                self.secrets.put(name, text)
+
     async def close(self) -> None:
         """Leaves the room and ends everything."""
+        await self.nearby.close()
         await self.application.close()
         await asyncio.to_thread(self.secrets.close)
 
@@ -41,12 +60,13 @@ class Composed:
 async def compose() -> Composed:
     """Opens the GPU and the secrets, which takes up to a second or two."""
     settings, secrets = load_settings(), await open_secrets()
-    network, room = network_of(settings, secrets), room_settings(settings.room)
+    around = surroundings()
+    network, room = network_of(settings, secrets, around, lambda: load_settings().relay), room_settings(settings.room)
     memory = await asyncio.to_thread(open_memory, secrets)
     application = await assemble(network, room, passes=secrets.passes(), memory=memory)
     suggested = await pledge_of(settings, application.gpu)
     device = describe(application.gpu, suggested, application.shelf.table)
-    return Composed(application, secrets, device)
+    return Composed(application, secrets, device, NearbyWatch(around.nearby))
 
 
 def describe(gpu: GpuSummary | None, suggested_gb: float, table: ModelTable) -> ThisDevice:

@@ -134,12 +134,14 @@ class Desk(QWidget):
         """The start screen is made for the device; what was typed into the old one is kept."""
         code = self.start.code.text if hasattr(self, "start") else ""
         name = self.start.name.name if hasattr(self, "start") else self._preferences.name
+        nearby = self.start.nearby.rooms if hasattr(self, "start") else ()
         while (item := self._start_page.lines.takeAt(0)) is not None:
             old = item.widget()
             if old is not None:
                 old.deleteLater()
         self.start = StartScreen(device, name, self._preferences.gb)
         self.start.code.set_text(code)
+        self.start.show_nearby(nearby)
         self.start.intent.connect(self.intent)
         self.start.chosen.connect(self.chosen)
         self._start_page.lines.addWidget(self.start)

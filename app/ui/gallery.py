@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from app.room.kinds import Kind
+from app.room.near import NearbyRoom
 from app.room.planner import LeftOut
 from app.room.state import (
     Device,
@@ -21,6 +22,8 @@ from app.room.state import (
     WaitingRequest,
 )
 from app.ui import gallery_texts as texts
+from app.ui.sheets.relay import Kind as RelayKind
+from app.ui.sheets.relay import RelaySection
 from app.ui.this_device import ThisDevice
 from app.ui.widgets.thinking import ThinkingFold
 from app.ui.window import MainWindow
@@ -229,6 +232,17 @@ def _unfold(window: MainWindow) -> None:
         fold.turn()
 
 
+NEARBY = (
+    NearbyRoom("heron", "pooled://near/1", reachable=True),
+    NearbyRoom("Grandmother's workshop computer number 2", "pooled://near/2", reachable=True),
+    NearbyRoom("finch", "pooled://near/3", reachable=False),
+)
+
+
+def _nearby(rooms: tuple[NearbyRoom, ...]) -> Callable[[MainWindow], None]:
+    return lambda window: window.offer_nearby(rooms)
+
+
 def _start_scenes() -> dict[str, Scene]:
     failed = RoomState(
         Phase.ERROR,
@@ -242,6 +256,8 @@ def _start_scenes() -> dict[str, Scene]:
         "start-code": Scene(RoomState(), _type("4TK"), main=True),
         "start-link": Scene(RoomState(), _type(LINK)),
         "start-bad-code": Scene(RoomState(), _type("https://example.org/page")),
+        "start-nearby": Scene(RoomState(), _nearby(NEARBY[:1]), main=True),
+        "start-nearby-many": Scene(RoomState(), _nearby(NEARBY), main=True),
         "start-no-gpu": Scene(RoomState(), device=NO_GPU),
         "start-looking": Scene(RoomState(), device=ThisDevice()),
         "connecting": Scene(replace(connecting, status_line="Reaching the room server")),
@@ -253,6 +269,13 @@ def _start_scenes() -> dict[str, Scene]:
         "over": Scene(replace(DONE, phase=Phase.OVER, trouble="The owner closed the room.")),
         "over-empty": Scene(replace(ROOM, phase=Phase.OVER, trouble="The owner closed the room.")),
     }
+
+
+def _relay(window: MainWindow) -> None:
+    window.sheets.open("settings")
+    section = window.desk.findChild(RelaySection)
+    assert isinstance(section, RelaySection)
+    section.choose(RelayKind.USER)
 
 
 def _room_scenes() -> dict[str, Scene]:
@@ -274,6 +297,7 @@ def _room_scenes() -> dict[str, Scene]:
         "allow-three": Scene(replace(ROOM, waiting=KNOCKING)),
         "invite": Scene(ROOM, _open("invite"), main=True),
         "settings": Scene(ROOM, _open("settings"), main=True),
+        "settings-relay": Scene(member, _relay, main=True),
         "settings-member": Scene(member, _open("settings")),
         "leave": Scene(ROOM, _open("leave")),
         "device-card": Scene(DONE, lambda window: window.sheets.open_device(OTTER.id)),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from PySide6.QtCore import QSize, QTimer, Signal
@@ -22,6 +23,9 @@ from app.ui.widgets.focus_ring import FocusRing
 from app.ui.widgets.layer_band import DOING
 from app.ui.widgets.toasts import Toasts
 
+if TYPE_CHECKING:
+    from app.room.near import NearbyRoom
+
 REPAINT_MS = 50
 SIZE, SMALLEST = QSize(1280, 820), QSize(440, 480)
 
@@ -31,6 +35,7 @@ class MainWindow(QMainWindow):
 
     intent = Signal(object)
     preferred = Signal(object)
+    relay_wanted = Signal(object)
     closing = Signal()
 
     def __init__(self, device: ThisDevice, preferences: Preferences) -> None:
@@ -48,6 +53,7 @@ class MainWindow(QMainWindow):
     def rebuild(self) -> None:
         """Makes every widget anew, after the look or the size of text changed."""
         draft = self.desk.draft if hasattr(self, "desk") else ""
+        nearby = self.desk.start.nearby.rooms if hasattr(self, "desk") else ()
         self.desk = Desk(self._device, self._preferences)
         self.setCentralWidget(self.desk)
         self.toasts = Toasts(self.desk)
@@ -55,6 +61,7 @@ class MainWindow(QMainWindow):
         self.ring = FocusRing(self.desk)
         self._connect()
         self.desk.draft = draft
+        self.offer_nearby(nearby)
         self.display(self.state)
 
     def _connect(self) -> None:
@@ -64,6 +71,7 @@ class MainWindow(QMainWindow):
         self.desk.device_picked.connect(self.sheets.open_device)
         self.desk.chosen.connect(self._chose)
         self.sheets.preferred.connect(self._prefer)
+        self.sheets.relay_wanted.connect(self.relay_wanted)
         self.sheets.save_wanted.connect(lambda: save_chat(self, self.state))
         self.sheets.leaving.connect(lambda: self.intent.emit(Leave()))
 
@@ -77,6 +85,10 @@ class MainWindow(QMainWindow):
         self.state = state
         if not self._repaint.isActive():
             self._repaint.start()
+
+    def offer_nearby(self, rooms: Sequence[NearbyRoom]) -> None:
+        """The rooms that announce themselves on this network now."""
+        self.desk.start.show_nearby(rooms)
 
     def display(self, state: RoomState) -> None:
         self.state = state

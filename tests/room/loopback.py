@@ -15,6 +15,7 @@ from app.core.errors import PooledError
 from app.room.frame import Frame
 from app.room.ice import IceConfig
 from app.room.link import PeerLink
+from app.room.relays import Lender
 from app.room.signal_server import SignalHub, add_room_server
 from app.room.signal_servers import SignalServer
 from app.room.transport import Phase, Transport, TransportConfig, TransportState
@@ -56,8 +57,14 @@ async def until(true: Callable[[], object], seconds: float = 10.0) -> None:
 class Device:
     """A transport that notes all it tells."""
 
-    def __init__(self, servers: list[SignalServer], stripes: int = 1) -> None:
-        config = TransportConfig(tuple(servers), IceConfig(stun=()), stripes)
+    def __init__(
+        self,
+        servers: list[SignalServer],
+        stripes: int = 1,
+        ice: IceConfig | None = None,
+        lender: Lender | None = None,
+    ) -> None:
+        config = TransportConfig(tuple(servers), ice or IceConfig(stun=()), stripes, lender=lender)
         self.transport = Transport(config)
         self.states: list[TransportState] = []
         self.waiting: dict[str, Any] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from aiortc.rtcconfiguration import RTCIceTransportPolicy
 
-from app.room.ice import IceConfig, Relay
+from app.room.ice import MOST_RELAYS, IceConfig, Relay, RelayAddress
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,24 @@ def test_relay_addresses(url: str, valid: bool) -> None:
 
 
 def test_a_bad_relay_is_left_out() -> None:
-    config = IceConfig(stun=(), relays=(Relay("turn:"), Relay("turn:relay.example", "u", "p"))).configuration()
-    assert [server.urls for server in config.iceServers or []] == ["turn:relay.example"]
+    good = Relay("turn:relay.example", "u", "p")
+    assert IceConfig(relays=(Relay("turn:"), good, good)).usable == (good,)
+    assert len(IceConfig(relays=tuple(Relay(f"turn:r{n}.example") for n in range(40))).usable) == MOST_RELAYS
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("turn:relay.example", RelayAddress("relay.example", 3478, tcp=False, tls=False)),
+        ("turn:relay.example?transport=tcp", RelayAddress("relay.example", 3478, tcp=True, tls=False)),
+        ("turns:relay.example", RelayAddress("relay.example", 5349, tcp=True, tls=True)),
+        ("turn:[2001:db8::1]:99", RelayAddress("2001:db8::1", 99, tcp=False, tls=False)),
+        ("turns:relay.example?transport=udp", None),
+        ("turn:relay.example:0", None),
+    ],
+)
+def test_how_a_relay_is_spoken_to(url: str, address: RelayAddress | None) -> None:
+    assert Relay(url).address == address
 
 
 @pytest.mark.parametrize(("relays", "hidden"), [((), False), ((Relay("turn:"),), False), ((Relay("turn:r"),), True)])

@@ -93,6 +93,17 @@ async def test_everything_arrives_over_a_path_that_loses(monkeypatch: pytest.Mon
         await connection.closed()
 
 
+async def test_an_acknowledgement_after_the_end_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_loopback(monkeypatch)
+    one, other = await _connected()
+    transport: Any = one._peer.sctp
+    transport.transport._ssl.shutdown()
+    await transport._acknowledge()
+    for connection in (one, other):
+        connection.close("done")
+        await connection.closed()
+
+
 async def test_binding_is_equal_at_both_ends_and_one_line_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     use_loopback(monkeypatch)
     ice = IceConfig(stun=())

@@ -9,8 +9,10 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
+from app.core.clock import VirtualClock
 from app.core.errors import LinkError
 from app.room.peerjs import IdTaken, SignalDown, SignalMessage, SignalRefused, register
+from app.room.server_news import ServerNews
 from app.room.signal_server import MAX_WAITING_FOR_ONE, SignalHub
 from app.room.signal_servers import CLOUD, SignalServer, parse_server, server_list
 from app.room.signaling import Signaling, reconnect_delay
@@ -143,6 +145,84 @@ async def test_comes_back_under_the_same_id() -> None:
         await until(lambda: told == [False, True])
         ann.send("OFFER", "ann", {"n": 1})
         await until(lambda: heard)
+
+
+async def test_it_is_asked_again_after_each_delay_until_the_server_is_back() -> None:
+    delays: list[float] = []
+
+    async def waited(seconds: float) -> None:
+        delays.append(seconds)
+        await asyncio.sleep(0)
+
+    async with room_server() as server:
+        signaling = Signaling([server], sleep=waited)
+        await signaling.open("ann")
+        signaling.server = SignalServer("127.0.0.1", 1, secure=False)
+        assert signaling._socket is not None
+        await signaling._socket._socket.close()
+        await until(lambda: len(delays) >= 7)
+        assert not signaling.connected
+        signaling.server = server
+        await until(lambda: signaling.connected)
+        assert delays[:7] == [2, 4, 8, 16, 30, 30, 30]
+        assert signaling.peer_id == "ann"
+        await signaling.close()
+
+
+async def test_a_creator_that_restarts_gets_its_code_back_when_the_server_lets_go() -> None:
+    waits: list[float] = []
+    async with room_server() as server:
+        before, after = Signaling([server]), Signaling([server])
+
+        async def waited(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 3:
+                await before.close()
+                await asyncio.sleep(0.1)
+
+        after._sleep = waited
+        await before.open("room")
+        assert isinstance(await outcome(after.open("room")), IdTaken)
+        assert await after.open("room", again=True) == "room"
+        assert waits == [3, 3, 3]
+        await after.close()
+
+
+async def test_a_code_that_stays_taken_is_given_up() -> None:
+    waits: list[float] = []
+
+    async def waited(seconds: float) -> None:
+        waits.append(seconds)
+
+    async with room_server() as server, presence(server, peer_id="room"):
+        other = Signaling([server], sleep=waited)
+        assert isinstance(await outcome(other.open("room", again=True)), IdTaken)
+        assert waits == [3.0] * 30
+        await other.close()
+
+
+def test_a_server_that_comes_and_goes_is_told_of_once_in_half_a_minute() -> None:
+    clock = VirtualClock()
+    news, told = ServerNews(clock), list[tuple[float, bool]]()
+
+    def note(said: bool | None) -> None:
+        if said is not None:
+            told.append((clock.now(), said))
+
+    for second in range(100):
+        clock.advance(1)
+        note(news.changed(second % 4 == 3) if second < 48 else news.due())
+    assert told == [(1, False), (4, True), (31, False), (32, True)]
+    note(news.changed(False))
+    note(news.changed(False))
+    assert told[-1] == (100, False)
+    assert len(told) == 5
+    note(news.changed(True))
+    note(news.changed(False))
+    assert told[-1] == (100, True)
+    clock.advance(30)
+    note(news.due())
+    assert told[-1] == (130, False)
 
 
 def test_reconnect_delays() -> None:

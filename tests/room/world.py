@@ -17,9 +17,12 @@ from app.room.binarypack import pack, unpack
 from app.room.codes import creator_id
 from app.room.frame import Frame
 from app.room.gate import Credentials, Gate
+from app.room.ice import IceConfig
 from app.room.meta import OURS, Meta
+from app.room.near import Near
 from app.room.outside import RoomPorts
 from app.room.ports import Link, Message
+from app.room.relays import Relays
 from app.room.room import Room
 from app.room.saved_room import Remembered, Saved, decode_saved, encode_saved
 from app.room.settings import RoomSettings
@@ -130,6 +133,7 @@ class Network:
 @dataclass(frozen=True)
 class Pass:
     pass_text: str = "pass"
+    code: str = ""
 
 
 class MemoryTransport:
@@ -141,6 +145,7 @@ class MemoryTransport:
         self.me = ""
         self.fingerprint = "ab" * 32
         self.identity = "a certificate"
+        self.relays = Relays(IceConfig(), None, network.clock)
         self.on_waiting: Callable[[Waiting], None] = lambda _waiting: None
         self.on_withdrawn: Callable[[str], None] = lambda _id: None
         self.on_gate: Callable[[Gate], None] = lambda _gate: None
@@ -152,7 +157,7 @@ class MemoryTransport:
         self._gate = Gate()
         self._at_door: dict[str, asyncio.Future[bool]] = {}
 
-    async def open_room(self, code: str, gate: Gate, hello: Message) -> None:
+    async def open_room(self, code: str, gate: Gate, hello: Message, again: bool = False) -> None:
         self.me, self.ask, self._hello, self._gate = creator_id(code), gate.ask, hello, gate
         self._network.rooms[code] = self._network.devices[self.me] = self
 
@@ -168,6 +173,9 @@ class MemoryTransport:
         self.on_link(near, creator._hello)
         creator.on_link(far, hello)
         return Pass()
+
+    async def join_near(self, near: Near, hello: Message) -> Pass:
+        raise LinkError("Nothing is near in memory.")
 
     async def knock(self, id: str, hello: Message) -> bool:
         decided: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

@@ -11,11 +11,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 
 from app.room.intents import Allow, BackToStart, Deny, JoinRoom, Leave, OpenRoom
-from app.ui.gallery import KNOCKING, LINK, ROOM, scenes
+from app.ui.gallery import HERE, KNOCKING, LINK, NEARBY, ROOM, scenes
 from app.ui.preferences import Preferences
 from app.ui.sheets.allow import AllowDialog
 from app.ui.shots import settle
 from app.ui.this_device import ThisDevice
+from app.ui.widgets.button import Button
 from app.ui.widgets.code_field import CodeField
 from app.ui.window import MainWindow
 
@@ -117,6 +118,25 @@ def test_every_way_in_has_a_way_out(name: str, intent: object, stage: Stage) -> 
     else:
         button.click()
     assert window.sent == [intent]
+
+
+def test_a_listed_room_is_knocked_at_without_a_code(stage: Stage) -> None:
+    window = stage(SCENES["start-nearby-many"])
+    buttons = [b for b in window.desk.start.nearby.findChildren(Button) if b.isVisible()]
+    assert [b.accessibleName() for b in buttons] == [f"Knock at {room.name}'s room" for room in NEARBY[:2]]
+    buttons[1].click()
+    assert [(i.where, i.name) for i in window.sent if isinstance(i, JoinRoom)] == [(NEARBY[1].where, "otter")]
+    window.offer_nearby(())
+    assert not window.desk.start.nearby.isVisible()
+
+
+def test_the_list_of_rooms_outlives_a_change_of_the_look(stage: Stage) -> None:
+    window = stage(SCENES["start-nearby"])
+    window.restyle()
+    window.set_device(HERE)
+    settle(window)
+    assert window.desk.start.nearby.rooms == NEARBY[:1]
+    assert window.desk.start.nearby.isVisible()
 
 
 def test_the_lobby_and_the_door_show_the_same_digits(stage: Stage) -> None:

@@ -16,6 +16,7 @@ from app.room.messages.base import (
 )
 from app.room.messages.codec import KINDS, decode, encode, layer_words, line, read_layer_words
 from app.room.messages.presence import Bye, Died, Hello, Leaving, Ping, Pledge, Pong, Roster, RosterEntry
+from app.room.messages.relays import LentRelay, RelayLease
 from app.room.messages.start import (
     Degraded,
     DeviceError,
@@ -101,6 +102,7 @@ __all__ = [
     "InventoryRequest",
     "Layers",
     "Leaving",
+    "LentRelay",
     "LinkLost",
     "Linked",
     "Load",
@@ -122,6 +124,7 @@ __all__ = [
     "ReadyAll",
     "Redeal",
     "Regenerated",
+    "RelayLease",
     "RoomMap",
     "Roster",
     "RosterEntry",

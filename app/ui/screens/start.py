@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QVBoxLayout, QWidget
@@ -13,9 +16,13 @@ from app.ui.widgets.button import Button
 from app.ui.widgets.card import Card, column, rule
 from app.ui.widgets.code_field import CodeField
 from app.ui.widgets.name_field import NameField
+from app.ui.widgets.nearby_rooms import NearbyRooms
 from app.ui.widgets.row import row
 from app.ui.widgets.stepper import Stepper
 from app.ui.widgets.text import label, set_tone
+
+if TYPE_CHECKING:
+    from app.room.near import NearbyRoom
 
 WIDEST, ABREAST = 860, 720
 BAD_CODE = "A code has six letters and digits, like 4TK-G9P."
@@ -35,6 +42,8 @@ class StartScreen(QWidget):
         self.pledge.set_value(gb or device.suggested_gb)
         self.code = CodeField()
         self._says = label("With the code alone, the owner presses Allow.", theme.TINY, 400, "muted", wrap=True)
+        self.nearby = NearbyRooms()
+        self.nearby.knocked.connect(self._knock)
         self.open_button = Button("Open a room", "big", self._open)
         self.join_button = Button("Join", "wide", self._join)
         self.code.changed.connect(self._code_changed)
@@ -108,6 +117,7 @@ class StartScreen(QWidget):
         lines.addWidget(self.code)
         lines.addSpacing(theme.px(4))
         lines.addWidget(self._says)
+        lines.addWidget(self.nearby)
         lines.addStretch(1)
         lines.addSpacing(theme.px(16))
         lines.addWidget(self.join_button)
@@ -132,6 +142,13 @@ class StartScreen(QWidget):
         """Joins by an invite the program was opened with."""
         self.code.set_text(link)
         self._join()
+
+    def show_nearby(self, rooms: Sequence[NearbyRoom]) -> None:
+        """The rooms that announce themselves now."""
+        self.nearby.display(rooms, self.device.ready)
+
+    def _knock(self, where: str) -> None:
+        self._go(JoinRoom(where, self.name.name, self._gb()))
 
     def _say(self, text: str, tone: str) -> None:
         self._says.setText(text)

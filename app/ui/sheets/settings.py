@@ -11,6 +11,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
+from app.core.settings import load_settings
 from app.prompt.chat import Length, Persona, Wording
 from app.room.intents import ChangeSettings
 from app.room.planner import SplitMode
@@ -18,6 +19,7 @@ from app.room.settings import RoomSettings, Visibility
 from app.room.state import RoomState
 from app.ui import theme
 from app.ui.preferences import Look, Preferences
+from app.ui.sheets.relay import RelaySection
 from app.ui.widgets.button import Button
 from app.ui.widgets.card import column, rule
 from app.ui.widgets.row import row
@@ -84,11 +86,12 @@ class Setting(QWidget):
 
 
 class SettingsSheet(QWidget):
-    """``preferred`` tells how this window should look from now on."""
+    """``preferred`` tells how this window should look from now on, ``relay_wanted`` a ``RelayWish``."""
 
     WIDTH = 580
     intent = Signal(object)
     preferred = Signal(object)
+    relay_wanted = Signal(object)
     save_wanted = Signal()
     leave_wanted = Signal()
 
@@ -150,6 +153,11 @@ class SettingsSheet(QWidget):
         motion.setChecked(self._preferences.motion)
         motion.clicked.connect(lambda on: self._prefer("motion", on))
         self._add(lines, "Motion", motion).say("Off: nothing in this window moves by itself.")
+
+        _heading(lines, "Relay")
+        relay = RelaySection(load_settings().relay)
+        relay.wanted.connect(self.relay_wanted)
+        lines.addWidget(relay)
 
     def _fill_room(self, lines: QVBoxLayout) -> None:
         _heading(lines, "Room")

@@ -26,6 +26,7 @@ SIDE_SHEET = 320
 class Sheets(QObject):
     intent = Signal(object)
     preferred = Signal(object)
+    relay_wanted = Signal(object)
     save_wanted = Signal()
     leaving = Signal()
 
@@ -100,6 +101,7 @@ class Sheets(QObject):
         sheet = SettingsSheet(self._preferences)
         sheet.intent.connect(self.intent)
         sheet.preferred.connect(self.preferred)
+        sheet.relay_wanted.connect(self.relay_wanted)
         sheet.save_wanted.connect(self.save_wanted)
         sheet.leave_wanted.connect(self._ask_to_leave)
         self._show(sheet, "Settings", sheet.WIDTH, sheet.display)
