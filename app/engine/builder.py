@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.engine.arch import ModelConfig
-from app.engine.columns import Columns, Input, PromptColumns, StepColumns, sized
+from app.engine.columns import Columns, Input, PromptColumns, StepColumns, reads_whole, sized
 from app.engine.device import Caps
 from app.engine.memory import Slice
 from app.engine.mixture import Mixture
@@ -129,10 +129,14 @@ class Builder:
         shape, space = self._config.delta, self._space
         assert shape
         assert space.mixed
-        out = sized(space.attended, shape.inner)
+        out, rounded = sized(space.attended, shape.inner), space.quantised.sized(shape.inner)
+        fused = reads_whole(ops, mixer.output) and delta.rounds(shape, self._caps)
         launches = delta.dispatches(
-            space.records, space.mixed, state, mixer.delta, out, shape, ops.count, ops.kind, self._caps.shared
-        )
+            space.records, space.mixed, state, mixer.delta, rounded if fused else out, shape, ops.count, ops.kind,
+            self._caps.shared,
+        )  # fmt: skip
+        if fused:
+            return launches, Input(out, None, rounded)
         before, x = ops.prepare(out, None, (mixer.output,))
         return [*launches, *before], x
 

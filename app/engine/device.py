@@ -12,6 +12,7 @@ import wgpu
 
 from app.core.errors import DeviceLost, GpuError
 from app.engine.adapter import AdapterInfo, choose_adapter, describe, full_limits, subgroup_size
+from app.engine.shaders import shader_module
 
 _WANTED_FEATURES = ("shader-f16", "subgroup", "timestamp-query")
 
@@ -107,7 +108,7 @@ class Gpu:
     def _compile(self, source: str, layout: tuple[str, ...], constants: dict[str, int | float]) -> Any:
         self.check()
         try:
-            module = self.device.create_shader_module(code=source)
+            module = shader_module(self.device, source, self.info.backend)
             return self.device.create_compute_pipeline(
                 layout=self.device.create_pipeline_layout(bind_group_layouts=[self._bind_layout(layout)]),
                 compute={"module": module, "entry_point": "main", "constants": constants},

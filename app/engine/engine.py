@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from app.core.errors import GpuError, ModelError, PromptError, StateError
 from app.engine.arch import Mixer, ModelConfig, read_config
 from app.engine.builder import Builder
+from app.engine.chunks import Chunk, Chunks
 from app.engine.device import Gpu
 from app.engine.gguf import GgufFile
 from app.engine.memory import Allocator, Slice
@@ -28,8 +29,6 @@ from app.engine.ops.select import (
     read_candidates,
 )
 from app.engine.options import Options, tuning_for
-from app.engine.pace import Pace
-from app.engine.program import Program
 from app.engine.programs import PROMPT_WIDTHS, Programs, width_of
 from app.engine.runner import Copy, Encoded, Runner, Ticket
 from app.engine.snapshots import Snapshots, state_signature
@@ -61,7 +60,7 @@ class Engine:
         builder = Builder(config, weights, space, tuning_for(gpu), gpu.caps, options.arithmetic)
         self._programs = Programs(gpu, builder, options.context, part.layers)
         self._snapshots = Snapshots(config, space, allocator, self._runner)
-        self._pace = Pace()
+        self._chunks = Chunks(self._runner)
         self._recurrent = Mixer.DELTA in config.mixers[part.lo : part.hi]
         self._standing = [Standing()] * options.sequences
 
@@ -298,41 +297,43 @@ class Engine:
         if not ids:
             raise PromptError("There is nothing to read.")
         self._check_room(position, len(ids))
-        most = self._most(kind)
-        out: list[Floats] = []
-        for start in range(0, len(ids), most):
-            part = None if states is None else states[start : start + most]
-            out.append(self._chunk(self._run(ids[start : start + most], position + start, sequence), part, kind))
+        most, out, under_way = self._most(kind), list[Floats](), deque[Chunk]()
+        try:
+            for start in range(0, len(ids), most):
+                part = None if states is None else states[start : start + most]
+                under_way.append(self._start(ids[start : start + most], part, position + start, kind, sequence))
+                if len(under_way) > self._ahead:
+                    out.append(self._floats(under_way.popleft(), sequence))
+            while under_way:
+                out.append(self._floats(under_way.popleft(), sequence))
+        finally:
+            for chunk in under_way:
+                self._chunks.wait(chunk)
         return np.concatenate(out)
 
-    def _chunk(self, run: Run, states: Floats | None, kind: ColumnClass) -> Floats:
-        count = len(run.ids)
-        width = width_of(kind, count)
+    @property
+    def _ahead(self) -> int:
+        """Chunks that may run before the last one is read: one, where the pledge has room for what it reads back."""
+        return 1 if self.allocator.used + 2 * self._space.hidden.slice.size <= self.allocator.pledge else 0
+
+    def _start(self, ids: list[int], states: Floats | None, position: int, kind: ColumnClass, sequence: int) -> Chunk:
+        run, width = self._run(ids, position, sequence), width_of(kind, len(ids))
         self._write_records([run], width)
-        programs = self._programs.trunk(kind, width, run.position + count)
+        programs = self._programs.trunk(kind, width, position + len(ids))
         if states is None:
             programs.insert(0, self._programs.embed(width))
         else:
             self._write_states(self._space.hidden.slice, states)
-        stride = self._space.hidden.stride
+        copies = [(self._space.hidden.slice, len(ids) * self._space.hidden.stride * 4)]
         with self._stepping([run], kind):
-            copies = [(self._space.hidden.slice, count * stride * 4)]
             paced = kind is ColumnClass.PROMPT and bool(programs)
-            data = self._paced(programs, width, copies) if paced else self._runner.run(programs, copies)
-        return data.view(np.float32).reshape(count, stride)[:, : self.config.hidden].copy()
+            return self._chunks.start(programs, width, len(ids), copies, paced=paced)
 
-    def _paced(self, programs: list[Program], width: int, copies: list[Copy]) -> NDArray[np.uint8]:
-        """In several submits where one would take the GPU from everyone else for too long."""
-        *early, last = self._pace.split(programs, width)
-        start = time.perf_counter()
-        tickets = [self._runner.submit(self._runner.encode(group)) for group in early]
-        try:
-            data = self._runner.run(last, copies)
-        finally:
-            for ticket in tickets:
-                ticket.wait()
-        self._pace.measured(len(programs), width, time.perf_counter() - start)
-        return data
+    def _floats(self, chunk: Chunk, sequence: int) -> Floats:
+        standing, self._standing[sequence] = self._standing[sequence], UNKNOWN
+        data = self._chunks.wait(chunk).view(np.float32)
+        self._standing[sequence] = standing
+        return data.reshape(chunk.count, self._space.hidden.stride)[:, : self.config.hidden]
 
     def _head(
         self, states: Floats, masks: NDArray[np.uint32] | None = None, *, rows: bool = True

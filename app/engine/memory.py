@@ -14,6 +14,7 @@ from app.engine.device import Gpu
 
 ALIGN = 256
 UPLOAD_CHUNK = 16 << 20
+_SUBMITTED = 1 << 20
 
 _USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 _READBACK = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
@@ -173,16 +174,16 @@ def _bins(sizes: list[int], limit: int) -> list[int]:
     return bins
 
 
-def upload(gpu: Gpu, target: Slice, data: np.ndarray) -> None:
-    """Writes ``data`` in pieces, each handed to the driver before the next, so that staging never piles up."""
+def upload(gpu: Gpu, target: Slice, data: np.ndarray, offset: int = 0) -> None:
+    """Writes ``data`` from byte ``offset`` on, in pieces, each handed to the driver, so that staging never piles up."""
     flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
     if flat.size % 4:
         flat = np.pad(flat, (0, -flat.size % 4))
     gpu.check()
     for start in range(0, flat.size, UPLOAD_CHUNK):
         piece = flat[start : start + UPLOAD_CHUNK]
-        gpu.device.queue.write_buffer(target.buffer, target.offset + start, piece)
-        if flat.size > UPLOAD_CHUNK:
+        gpu.device.queue.write_buffer(target.buffer, target.offset + offset + start, piece)
+        if flat.size >= _SUBMITTED:
             gpu.device.queue.submit([])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.engine.arch import read_config
+from app.engine.arch import ModelConfig, read_config
 from app.engine.device import Gpu
 from app.engine.gguf import GgufFile
 from app.engine.model import plan_weights
@@ -57,6 +57,16 @@ def footprint(file: GgufFile, part: Part, options: Options, binding: int) -> Foo
 def tuning_for(gpu: Gpu) -> Tuning:
     """The fixed default order of summation and placement for a kind of device."""
     return SOFTWARE_TUNING if gpu.caps.software else GPU_TUNING
+
+
+def prompt_columns_for(config: ModelConfig, gpu: Gpu) -> int:
+    """Columns of a prompt chunk that suit a model: an expert's weights are read for more of them in wide chunks.
+
+    Other models gain nothing past 512 (docs/benchmarks.md), and imitated GPUs nothing past 256.
+    """
+    if gpu.caps.software:
+        return 256
+    return 2048 if config.experts else 512
 
 
 def arithmetic_for(gpu: Gpu) -> Arithmetic:

@@ -11,7 +11,7 @@ from app.engine.program import Dispatch, Program, compile_program
 from app.engine.types import STEP_COLUMNS, ColumnClass
 
 STEP_WIDTHS = (1, 2, 4, 8, STEP_COLUMNS)
-PROMPT_WIDTHS = (16, 64, 256, 512)
+PROMPT_WIDTHS = (16, 64, 256, 512, 1024, 2048)
 LAYERS_A_PIECE = 2
 _SMALLEST_BUCKET = 256
 

@@ -1,6 +1,6 @@
 """Runs programs with raw calls: one pass and one submit a step (spec: wgpu §2, §5, §6).
 
-The only file that calls the native library directly. What would abort the process there is made
+The only file beside ``shaders`` that calls the native library directly. What would abort the process there is made
 unreachable: handles come from a Program that keeps them alive, a program whose buffers were freed is
 refused, Finish goes through the checked call, a lost or closed device is refused before any raw call,
 and a staging buffer is mapped only by the Ticket that owns it.

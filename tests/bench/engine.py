@@ -19,7 +19,7 @@ from app.engine.arch import read_config
 from app.engine.device import Gpu
 from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
-from app.engine.options import Options, footprint
+from app.engine.options import Options, footprint, prompt_columns_for
 from app.engine.standing import Standing
 from app.engine.types import Arithmetic, ColumnClass, KvFormat, Part
 
@@ -101,6 +101,7 @@ def main() -> None:
     parser.add_argument("--at", type=int, nargs="*", default=[16, 4096, 8192])
     parser.add_argument("--words", type=int, default=WORDS)
     parser.add_argument("--prompts", type=int, nargs="*", default=[512, 2048])
+    parser.add_argument("--columns", type=int, default=0, help="of a prompt chunk; by default what suits the model")
     parser.add_argument("--arithmetic", type=Arithmetic, default=Arithmetic.EXACT)
     options = parser.parse_args()
     bench(options)
@@ -111,9 +112,10 @@ def bench(options: argparse.Namespace) -> None:
     rate = copy_speed(adapter)
     gpu, file = Gpu.open(adapter), GgufFile.open(options.model)
     config = read_config(file)
+    columns = options.columns or prompt_columns_for(config, gpu)
     part, most = (
         Part(0, config.layers, embed=True, head=True),
-        Options(options.context, 1 << 40, KvFormat.F16, 512, arithmetic=options.arithmetic),
+        Options(options.context, 1 << 40, KvFormat.F16, columns, arithmetic=options.arithmetic),
     )
     planned = footprint(file, part, most, gpu.caps.binding)
     start = time.perf_counter()

@@ -73,7 +73,8 @@ def main() -> None:
     parser.add_argument("--arithmetic", type=Arithmetic, default=Arithmetic.FAST)
     parser.add_argument("--rate", type=float, default=4277.0, help="copy rate in GB/s to compare with")
     options = parser.parse_args()
-    gpu, engine = load_whole(options.model, options.context, KvFormat.F16, options.arithmetic)
+    columns = max([512, *options.width])
+    gpu, engine = load_whole(options.model, options.context, KvFormat.F16, options.arithmetic, columns=columns)
     for width in options.width:
         print(
             f"{options.model.name}, {options.arithmetic.value}, {width} {options.kind.value} columns at {options.at}:"

@@ -13,7 +13,7 @@ from app.engine.gguf import TensorType
 from app.engine.memory import Meter, Slice
 from app.engine.model import AttentionMixer, DeltaMixer, DenseFfn, Draft, ExpertFfn, Layer, Weights
 from app.engine.ops import attention, experts, matmul
-from app.engine.ops.delta import DeltaShape, DeltaWeights
+from app.engine.ops.delta import DeltaShape
 from app.engine.ops.experts import ExpertShape, Groups
 from app.engine.ops.matmul import Placement
 from app.engine.ops.matvec import Activations
@@ -190,7 +190,7 @@ def _delta(config: ModelConfig, kind: TensorType, *, joined: bool) -> DeltaMixer
     shape = config.delta
     assert shape
     inputs = _split(kind, [shape.channels, shape.inner, 2 * shape.value_heads], config.hidden, joined=joined)
-    return DeltaMixer(inputs, DeltaWeights(NOTHING, NOTHING), _matrix(kind, config.hidden, shape.inner))
+    return DeltaMixer(inputs, NOTHING, _matrix(kind, config.hidden, shape.inner))
 
 
 def _dense(hidden: int, inner: int, kind: TensorType, *, joined: bool) -> DenseFfn:

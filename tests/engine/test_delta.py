@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from app.engine.ops import delta
-from app.engine.ops.delta import DeltaShape, DeltaState, DeltaWeights
+from app.engine.memory import Slice
+from app.engine.ops import delta, quantise
+from app.engine.ops.delta import DeltaShape, DeltaState
 from app.engine.ops.matvec import Activations
+from app.engine.ops.quantise import Quantised
+from app.engine.program import Dispatch
 from app.engine.selftest import Bench
 from app.engine.types import ColumnClass
 from app.engine.workspace import Run, record_array
@@ -27,7 +30,7 @@ class Layer:
     bench: Bench
     shape: DeltaShape
     state: DeltaState
-    weights: DeltaWeights
+    weights: Slice
     mixed: np.ndarray
     expected: np.ndarray
     matrix: np.ndarray
@@ -40,6 +43,13 @@ class Layer:
 
     def run_many(self, runs: list[Run], kind: ColumnClass, *, live: bool = True) -> np.ndarray:
         width = sum(len(r.ids) for r in runs)
+        out = self.bench.activations(np.full((max(width, 1), self.shape.inner), np.nan))
+        return self.bench.run(self.launches(runs, kind, out, live=live), out, max(width, 1))[:width]
+
+    def launches(
+        self, runs: list[Run], kind: ColumnClass, out: Activations | Quantised, *, live: bool = True
+    ) -> list[Dispatch]:
+        width = sum(len(r.ids) for r in runs)
         padded = max(width, 1)
         rows = [self.mixed[r.position : r.position + len(r.ids)] for r in runs]
         x = np.concatenate(rows) if width else self.mixed[:1]
@@ -47,11 +57,9 @@ class Layer:
         records[:, 4] *= live
         stride = -(-self.shape.rows // 4) * 4
         mixed = Activations(self.bench.put(np.pad(x, ((0, 0), (0, stride - x.shape[1]))).astype(np.float32)), stride)
-        out = self.bench.activations(np.full((padded, self.shape.inner), np.nan))
-        dispatches = delta.dispatches(
+        return delta.dispatches(
             self.bench.put(records), mixed, self.state, self.weights, out, self.shape, padded, kind, self.shared
         )
-        return self.bench.run(dispatches, out, padded)[:width]
 
     def committed(self, sequence: int = 0) -> np.ndarray:
         size, heads = self.shape.size, self.shape.value_heads
@@ -70,7 +78,7 @@ def make(bench: Bench, shape: DeltaShape, sequences: int = 1) -> Layer:
     expected, matrix = delta.reference(*args, shape)
     garbage = [np.full(n // 4, np.nan, np.float32) for n in delta.state_bytes(shape, sequences)]
     state = DeltaState(*(bench.put(g) for g in garbage))
-    weights = DeltaWeights(bench.put(np.ascontiguousarray(taps.T)), bench.put(np.concatenate([a, dt, norm])))
+    weights = bench.put(delta.joined_weights(taps, a, dt, norm))
     return Layer(bench, shape, state, weights, mixed, expected, matrix)
 
 
@@ -79,6 +87,19 @@ def test_less_workgroup_memory_moves_no_bit(bench: Bench) -> None:
     expected = layer.run(0, POSITIONS, PROMPT)
     layer.shared = 16 << 10
     assert np.array_equal(layer.run(0, POSITIONS, PROMPT), expected)
+
+
+@pytest.mark.parametrize("kind", [STEP, PROMPT], ids=lambda k: k.value)
+def test_outputs_rounded_on_the_way_have_the_bits_of_two_launches(bench: Bench, kind: ColumnClass) -> None:
+    layer, runs, count = make(bench, REAL), [Run([0] * 16, 0)], 16
+    assert delta.rounds(REAL, bench.gpu.caps)
+    floats = bench.activations(layer.run_many(runs, kind))
+    apart, joined = (quantise.make_quantised(bench.allocator, REAL.inner, count) for _ in range(2))
+    two = [quantise.dispatch(floats, apart, count, bench.gpu.caps)]
+    for part, words in (("values", REAL.inner // 4), ("scales", REAL.inner // 8)):
+        pairs = [(two, apart), (layer.launches(runs, kind, joined), joined)]
+        one, other = (bench.run(d, Activations(getattr(q, part), words), count).tobytes() for d, q in pairs)
+        assert one == other
 
 
 @pytest.fixture(params=[TINY, REAL], ids=["tiny", "real"])

@@ -179,6 +179,18 @@ def test_the_pledge_is_never_passed(gpu: Gpu, plain: GgufFile) -> None:
     fits.close()
 
 
+def test_chunks_go_one_by_one_where_the_pledge_has_no_room_to_read_two_back(gpu: Gpu, plain: GgufFile) -> None:
+    roomy = whole(gpu, plain)
+    roomy.tokens(IDS[:64], 0, PROMPT)
+    needed, expected = roomy.allocator.peak, roomy.tokens(IDS, 0, PROMPT)
+    assert roomy.allocator.peak > needed
+    roomy.close()
+    tight = whole(gpu, plain, replace(OPTIONS, pledge=needed))
+    assert np.array_equal(tight.tokens(IDS, 0, PROMPT), expected)
+    assert tight.allocator.peak <= needed
+    tight.close()
+
+
 @pytest.mark.parametrize("context", [-1, 0, 1025])
 def test_a_context_the_model_was_not_made_for_is_refused(gpu: Gpu, plain: GgufFile, context: int) -> None:
     with pytest.raises(ModelError, match="1024 positions"):

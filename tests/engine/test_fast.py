@@ -10,6 +10,7 @@ from app.engine.gguf.types import TensorType
 from app.engine.ops import fast_matmul, fast_matvec, matvec, quantise
 from app.engine.ops.matvec import Epilogue, Norm
 from app.engine.ops.render import has_extra
+from app.engine.program import Dispatch
 from app.engine.selftest import Bench, random_matrix
 from app.engine.weights.reference import dequantise
 
@@ -18,7 +19,7 @@ KINDS = [k for k in TensorType if has_extra(k)]
 
 def quantised(
     bench: Bench, x: np.ndarray, norm: Norm | None = None, caps: Caps | None = None
-) -> tuple[quantise.Quantised, list[object]]:
+) -> tuple[quantise.Quantised, list[Dispatch]]:
     out = quantise.make_quantised(bench.allocator, x.shape[1], len(x))
     return out, [quantise.dispatch(bench.activations(x), out, len(x), caps or bench.gpu.caps, norm)]
 
@@ -79,12 +80,13 @@ def test_matmul_equals_float64_and_all_placements_and_chunkings_agree(bench: Ben
     x = np.random.default_rng(4).normal(size=(width, columns)).astype(np.float32)
     expected = matvec.reference(weights, quantise.reference(x.astype(np.float64)))
     block, outputs = bench.block(kind, raw, rows, columns), list[np.ndarray]()
-    for caps, size in ((bench.gpu.caps, 64), (replace(bench.gpu.caps, software=False), 64), (bench.gpu.caps, 16)):
+    tiled = replace(bench.gpu.caps, software=False)
+    for caps, size, tile in ((bench.gpu.caps, 64, 0), (bench.gpu.caps, 16, 0), *((tiled, 60, t) for t in (64, 32, 16))):
         y = bench.activations(np.full((width, 96), np.nan))
         for start in range(0, width, size):
             q, before = quantised(bench, x[start : start + size])
-            into = matvec.Activations(y.slice, y.stride, start * y.stride)
-            bench.run([*before, fast_matmul.dispatch(block, q, into, size, caps)], y, width)
+            into, count = matvec.Activations(y.slice, y.stride, start * y.stride), min(size, width - start)
+            bench.run([*before, fast_matmul.dispatch(block, q, into, count, caps, tile=tile)], y, width)
         outputs.append(bench.run([], y, width)[:, :rows])
     assert np.abs(outputs[0] - expected).max() <= 1e-4 * np.abs(expected).max()
     assert all(np.array_equal(o, outputs[0]) for o in outputs[1:])

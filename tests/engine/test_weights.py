@@ -6,7 +6,7 @@ import pytest
 
 from app.engine.gguf.types import BLOCKS, TensorType
 from app.engine.selftest import random_matrix
-from app.engine.weights.layout import pack, packed_bytes
+from app.engine.weights.layout import GRANULE, pack, packed_bytes, placed
 from app.engine.weights.reference import dequantise
 
 
@@ -55,3 +55,19 @@ def test_pieces_of_a_large_matrix_lie_as_in_a_small_one(kind: TensorType) -> Non
         dequantise(kind, raw, rows, columns)[-1:], dequantise(kind, raw.reshape(rows, -1)[-1:], 1, columns)
     )
     assert np.array_equal(pack(kind, odd, rows, columns).extra, whole.extra)
+
+
+@pytest.mark.parametrize("kind", list(TensorType), ids=lambda k: k.name)
+def test_rows_packed_in_pieces_fall_into_their_places(kind: TensorType) -> None:
+    columns, rows = 512, 13
+    raw = random_matrix(kind, rows, columns, 3)
+    whole, rows_of = pack(kind, raw, rows, columns), raw.reshape(rows, -1)
+    streams = [np.zeros(whole.quants.size, np.uint8), np.zeros(whole.extra.size, np.uint8)]
+    for first in range(0, rows, 2 * GRANULE):
+        part = rows_of[first : first + 2 * GRANULE]
+        piece = pack(kind, part.reshape(-1), len(part), columns)
+        for stream, start, data in placed(kind, piece, first, rows, columns):
+            assert start % 4 == 0
+            streams[stream][start : start + data.size] = data
+    assert np.array_equal(streams[0], whole.quants)
+    assert np.array_equal(streams[1], whole.extra)

@@ -119,14 +119,20 @@ class GgufFile:
 
     def read(self, tensor: TensorInfo, row: int = 0, rows: int | None = None) -> NDArray[np.uint8]:
         """The raw bytes of ``rows`` rows from ``row`` on; FileError if the file shrank meanwhile."""
-        stride = row_bytes(tensor.kind, tensor.columns)
-        count = (tensor.rows - row if rows is None else rows) * stride
-        with tensor.part.open("rb") as stream:
-            stream.seek(tensor.offset + row * stride)
-            data = np.fromfile(stream, np.uint8, count)
-        if data.size != count:
-            raise FileError(f"{tensor.part.name} ended while it was read.", "Download the file again.")
+        count = tensor.rows - row if rows is None else rows
+        data = np.empty(count * row_bytes(tensor.kind, tensor.columns), np.uint8)
+        self.read_into(tensor, row, data)
         return data
+
+    def read_into(self, tensor: TensorInfo, row: int, data: NDArray[np.uint8]) -> None:
+        """Fills ``data`` with the raw bytes from ``row`` on; FileError if the file shrank meanwhile."""
+        view, done = data.data, 0
+        with tensor.part.open("rb", buffering=0) as stream:
+            stream.seek(tensor.offset + row * row_bytes(tensor.kind, tensor.columns))
+            while done < data.size and (count := stream.readinto(view[done:])):
+                done += count
+        if done != data.size:
+            raise FileError(f"{tensor.part.name} ended while it was read.", "Download the file again.")
 
 
 def _read_part(path: Path) -> tuple[Metadata, dict[str, TensorInfo]]:

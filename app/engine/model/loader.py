@@ -12,14 +12,14 @@ from app.engine.arch import Mixer, ModelConfig
 from app.engine.device import Gpu
 from app.engine.gguf import GgufFile
 from app.engine.memory import Allocator, Arena, Slice, upload
-from app.engine.model.pipeline import packed_blocks
+from app.engine.model.pipeline import loaded_blocks
 from app.engine.model.plan import DraftPlan, FfnPlan, LayerPlan, WeightPlan
 from app.engine.model.weights import AttentionMixer, DeltaMixer, DenseFfn, Draft, ExpertFfn, Layer, Weights
-from app.engine.ops.delta import DeltaWeights
+from app.engine.ops.delta import joined_weights
 from app.engine.ops.rope import angles
 from app.engine.types import Part
 from app.engine.weights.layout import stride
-from app.engine.weights.matrix import Matrix, MatrixPlan, load_matrix
+from app.engine.weights.matrix import Matrix, MatrixPlan
 from app.engine.weights.reference import dequantise
 
 Loaded = Callable[[float], None]
@@ -49,8 +49,8 @@ class WeightLoader:
     def load(self, plan: WeightPlan, part: Part, positions: int) -> Weights:
         """Raises OutOfMemory, FileError or LoadCancelled; what was allocated is freed by the allocator's owner."""
         self._total = max(plan.nbytes, 1)
-        self._arena = Arena(self._allocator, [s for m in plan.matrices() for s in m.sizes()], "weights")
-        with closing(packed_blocks(self._file, plan.matrices())) as self._packed:
+        arena = Arena(self._allocator, [s for m in plan.matrices() for s in m.sizes()], "weights")
+        with closing(loaded_blocks(self._gpu, self._file, plan.matrices(), arena)) as self._blocks:
             return self._weights(plan, part, positions)
 
     def _weights(self, plan: WeightPlan, part: Part, positions: int) -> Weights:
@@ -90,8 +90,8 @@ class WeightLoader:
         assert shape
         taps = self._values(prefix + "ssm_conv1d.weight", shape.channels * shape.taps)
         sizes = {"ssm_a": shape.value_heads, "ssm_dt.bias": shape.value_heads, "ssm_norm.weight": shape.size}
-        parameters = np.concatenate([self._values(prefix + name, size) for name, size in sizes.items()])
-        weights = DeltaWeights(self._upload(taps.reshape(-1, shape.taps).T), self._upload(parameters))
+        a, dt, norm = (self._values(prefix + name, size) for name, size in sizes.items())
+        weights = self._upload(joined_weights(taps.reshape(-1, shape.taps), a, dt, norm))
         return DeltaMixer(self._matrices(plan.inputs), weights, self._matrix(plan.output))
 
     def _dense(self, plan: FfnPlan) -> DenseFfn:
@@ -116,7 +116,7 @@ class WeightLoader:
     def _matrix(self, plan: MatrixPlan) -> Matrix:
         if self._cancelled():
             raise LoadCancelled
-        matrix = load_matrix(self._gpu, self._packed, plan, self._arena)
+        matrix = Matrix(plan.kind, plan.rows, plan.columns, tuple(next(self._blocks) for _ in plan.cuts))
         self._done += sum(plan.sizes())
         self._loaded(min(self._done / self._total, 1.0))
         return matrix

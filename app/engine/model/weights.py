@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.engine.memory import Slice
-from app.engine.ops.delta import DeltaWeights
 from app.engine.weights.matrix import Matrix
 
 
@@ -24,7 +23,7 @@ class DeltaMixer:
     """``inputs`` are q, k, v, z, beta and alpha rows, joined where the file's types allow."""
 
     inputs: tuple[Matrix, ...]
-    delta: DeltaWeights
+    delta: Slice
     output: Matrix
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from app.engine.memory import Slice
 from app.engine.ops import delta
-from app.engine.ops.delta import DeltaShape, DeltaState, DeltaWeights
+from app.engine.ops.delta import DeltaShape, DeltaState
 from app.engine.ops.matvec import Activations
 from app.engine.selftest.bench import Bench
 from app.engine.types import ColumnClass
@@ -28,7 +29,7 @@ def check_delta(bench: Bench, shape: DeltaShape) -> None:
     columns, kernels, decay, bias, weight = (v.astype(np.float64) for v in (mixed, taps, a, dt, norm))
     expected, _ = delta.reference(columns, kernels, decay, bias, weight, shape)
     state = DeltaState(*(bench.put(np.zeros(n // 4, np.float32)) for n in delta.state_bytes(shape, 1)))
-    weights = DeltaWeights(bench.put(np.ascontiguousarray(taps.T)), bench.put(np.concatenate([a, dt, norm])))
+    weights = bench.put(delta.joined_weights(taps, a, dt, norm))
     got = [
         _columns(bench, mixed[first:last], first, kind, state, weights, shape)
         for first, last, kind in ((0, _PROMPT, ColumnClass.PROMPT), (_PROMPT, _PROMPT + _STEP, ColumnClass.STEP))
@@ -37,7 +38,7 @@ def check_delta(bench: Bench, shape: DeltaShape) -> None:
 
 
 def _columns(
-    bench: Bench, mixed: np.ndarray, first: int, kind: ColumnClass, state: DeltaState, weights: DeltaWeights,
+    bench: Bench, mixed: np.ndarray, first: int, kind: ColumnClass, state: DeltaState, weights: Slice,
     shape: DeltaShape,
 ) -> np.ndarray:  # fmt: skip
     count, stride = len(mixed), -(-shape.rows // 4) * 4

@@ -8,14 +8,16 @@ are padded with zeros to whole units. The reader of each layout is the ``.wgsl``
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from app.engine.gguf.types import BLOCKS, TensorType
 from app.engine.weights.packers import PACKERS, UNIT, Bytes
 
-__all__ = ["UNIT", "Bytes", "Packed", "pack", "packed_bytes", "unit_words", "units"]
+__all__ = ["GRANULE", "UNIT", "Bytes", "Packed", "pack", "packed_bytes", "placed", "unit_words", "units"]
 
 _CHUNK_VALUES = 1 << 19
 """Values rearranged at a time: what is between the steps stays in a processor's cache."""
@@ -80,8 +82,7 @@ def pack(kind: TensorType, raw: Bytes, rows: int, columns: int) -> Packed:
     block = BLOCKS[kind]
     if block.values == 1:
         return Packed(_padded_rows(raw.reshape(rows, -1), columns, block.bytes), _EMPTY)
-    blocks, step = raw.reshape(-1, block.bytes), _CHUNK_VALUES // block.values
-    sizes = [part.nbytes for part in PACKERS[kind](blocks[:1])]
+    blocks, step, sizes = raw.reshape(-1, block.bytes), _CHUNK_VALUES // block.values, _part_sizes(kind)
     quants, extra = np.empty(len(blocks) * sizes[0], np.uint8), np.zeros(_sections(sizes, len(blocks))[-1], np.uint8)
     targets = [quants, *(extra[start:] for start in _sections(sizes, len(blocks))[:-1])]
     for first in range(0, len(blocks), step):
@@ -91,7 +92,32 @@ def pack(kind: TensorType, raw: Bytes, rows: int, columns: int) -> Packed:
     return Packed(quants, extra)
 
 
+def placed(kind: TensorType, piece: Packed, first: int, rows: int, columns: int) -> Iterator[tuple[int, int, Bytes]]:
+    """Where rows from ``first`` on, packed by themselves, lie in a matrix of ``rows``: (stream, byte, data).
+
+    ``first`` is a multiple of ``GRANULE``, so that every part begins with a whole word.
+    """
+    if BLOCKS[kind].values == 1:
+        yield 0, first * units(columns) * unit_words(kind) * 4, piece.quants
+        return
+    each, sizes = columns // BLOCKS[kind].values, _part_sizes(kind)
+    count = piece.quants.size // sizes[0]
+    yield 0, first * each * sizes[0], piece.quants
+    starts = zip(_sections(sizes, count), _sections(sizes, rows * each), sizes[1:], strict=False)
+    for source, target, size in starts:
+        yield 1, target + first * each * size, piece.extra[source : source + count * size]
+
+
+GRANULE = 4
+"""Rows whose parts are whole words whatever the format."""
+
 _EMPTY = np.empty(0, np.uint8)
+
+
+@cache
+def _part_sizes(kind: TensorType) -> list[int]:
+    """Bytes of a block's parts."""
+    return [part.nbytes for part in PACKERS[kind](np.zeros((1, BLOCKS[kind].bytes), np.uint8))]
 
 
 def _sections(sizes: list[int], blocks: int) -> list[int]:

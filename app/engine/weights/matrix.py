@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,11 @@ import numpy as np
 from app.core.errors import ModelError
 from app.engine.device import Gpu
 from app.engine.gguf import GgufFile, TensorInfo, TensorType
+from app.engine.gguf.types import row_bytes
 from app.engine.memory import Arena, Slice, aligned, upload
-from app.engine.weights.layout import Packed, pack, packed_bytes, units
+from app.engine.weights.layout import GRANULE, pack, packed_bytes, placed, units
 
+_PIECE_BYTES = 8 << 20
 _SLACK = 0.99
 """Sections of a stream are padded to whole words, streams to 256 bytes."""
 
@@ -104,34 +106,32 @@ def joinable(tensors: Sequence[TensorInfo]) -> bool:
     return len({(t.kind, t.columns) for t in tensors}) == 1
 
 
-def pack_block(file: GgufFile, plan: MatrixPlan, lo: int, hi: int) -> Packed:
-    """Rows ``lo`` to ``hi`` of a planned matrix, read and rearranged."""
-    return pack(plan.kind, _read_rows(file, plan.rows_of, lo, hi), hi - lo, plan.columns)
+def take_streams(plan: MatrixPlan, rows: int, arena: Arena) -> tuple[Slice, ...]:
+    """Room for one block of a planned matrix; blocks come in the order of ``MatrixPlan.sizes``."""
+    return tuple(arena.take(size) for size in packed_bytes(plan.kind, rows, plan.columns) if size)
 
 
-def load_matrix(gpu: Gpu, packed: Iterator[Packed], plan: MatrixPlan, arena: Arena) -> Matrix:
-    """Uploads a planned matrix; ``packed`` gives its blocks next."""
-    blocks: list[Block] = []
-    for lo, hi in plan.cuts:
-        streams: list[Slice] = []
-        block = next(packed)
-        for data in (block.quants, block.extra):
-            if data.size:
-                streams.append(arena.take(data.nbytes))
-                upload(gpu, streams[-1], data)
-        blocks.append(Block(plan.kind, lo, hi - lo, plan.columns, tuple(streams)))
-    return Matrix(plan.kind, plan.rows, plan.columns, tuple(blocks))
+def load_block(gpu: Gpu, file: GgufFile, plan: MatrixPlan, lo: int, hi: int, streams: Sequence[Slice]) -> Block:
+    """Reads, rearranges and uploads rows ``lo`` to ``hi``, so few at a time that their memory is used again."""
+    each = max(_PIECE_BYTES // row_bytes(plan.kind, plan.columns) // GRANULE, 1) * GRANULE
+    for first in range(lo, hi, each):
+        rows = min(each, hi - first)
+        piece = pack(plan.kind, _read_rows(file, plan.rows_of, first, first + rows), rows, plan.columns)
+        for stream, start, data in placed(plan.kind, piece, first - lo, hi - lo, plan.columns):
+            upload(gpu, streams[stream], data, start)
+    return Block(plan.kind, lo, hi - lo, plan.columns, tuple(streams))
 
 
 def _read_rows(file: GgufFile, rows_of: Sequence[Rows], lo: int, hi: int) -> np.ndarray:
-    pieces: list[np.ndarray] = []
-    start = 0
+    each, start = row_bytes(rows_of[0].tensor.kind, rows_of[0].tensor.columns), 0
+    raw = np.empty((hi - lo) * each, np.uint8)
     for part in rows_of:
         first, last = max(lo - start, 0), min(hi - start, part.count)
         if first < last:
-            pieces.append(file.read(part.tensor, part.first + first, last - first))
+            at = (start + first - lo) * each
+            file.read_into(part.tensor, part.first + first, raw[at : at + (last - first) * each])
         start += part.count
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    return raw
 
 
 def _stream_sizes(kind: TensorType, rows: int, columns: int) -> list[int]:

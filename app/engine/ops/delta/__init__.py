@@ -15,13 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.errors import ModelError
+from app.engine.device import Caps
 from app.engine.memory import Slice
+from app.engine.ops import quantise
 from app.engine.ops.matvec import Activations
+from app.engine.ops.quantise import Quantised
 from app.engine.ops.render import COLUMN_STRUCT, template, unrolled
 from app.engine.program import Dispatch, Kernel
 from app.engine.types import STEP_COLUMNS, ColumnClass
+from app.engine.weights.layout import UNIT
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.float32]
 
 _BLOCK_BYTES = 15 << 10
 """Of workgroup memory that hold the columns convolved at once; more only where the GPU has it."""
@@ -63,12 +68,13 @@ class DeltaShape:
         return 2 * STEP_COLUMNS + self.taps - 1
 
 
-@dataclass(frozen=True)
-class DeltaWeights:
-    """``taps`` [taps, channels], oldest first; ``parameters``: A and dt of each value head, then the norm's weights."""
+def joined_weights(taps: Floats, a: Floats, dt: Floats, norm: Floats) -> Floats:
+    """``taps`` [channels, taps], A and dt of each value head and the norm's weights, as the kernel reads them.
 
-    taps: Slice
-    parameters: Slice
+    The norm, A, dt and what is missing to a vector; then the taps, oldest first: [taps, channels].
+    """
+    parameters = np.concatenate([norm, a, dt])
+    return np.concatenate([parameters, np.zeros(-parameters.size % 4, np.float32), taps.T.reshape(-1)])
 
 
 @dataclass(frozen=True)
@@ -100,26 +106,34 @@ def state_bytes(shape: DeltaShape, sequences: int) -> tuple[int, int, int]:
 
 
 def dispatches(
-    records: Slice, mixed: Activations, state: DeltaState, weights: DeltaWeights, out: Activations,
+    records: Slice, mixed: Activations, state: DeltaState, weights: Slice, out: Activations | Quantised,
     shape: DeltaShape, columns: int, kind: ColumnClass, shared: int,
 ) -> list[Dispatch]:  # fmt: skip
-    """``out`` [columns, inner] of the projections ``mixed``; PROMPT columns are committed at once.
+    """``out`` [columns, inner] of the projections ``mixed``, rounded on the way where it is ``Quantised``.
 
-    ``shared`` bytes of workgroup memory are there; how many columns are convolved at once moves no bit.
+    PROMPT columns are committed at once. ``weights`` are ``joined_weights``. ``shared`` bytes of workgroup
+    memory are there; how many columns are convolved at once moves no bit.
     """
     commit = kind is ColumnClass.PROMPT
+    if isinstance(out, Quantised):
+        outs, stride = (out.values, out.scales), out.units * UNIT
+    else:
+        outs, stride = (out.slice,), out.stride
     mixer = Kernel(
-        _source(shape, commit, _block(shape, shared) if commit else _block(shape, 0)),
-        ("read", "read", "write", "write", "write", "read", "read", "write"),
-        (*_constants(shape, mixed), ("OUT_STRIDE", out.stride), ("EPS", shape.epsilon)),
+        _source(shape, commit, _block(shape, shared) if commit else _block(shape, 0), rounded=len(outs) > 1),
+        ("read", "read", "write", "write", "write", "read", *("write" for _ in outs)),
+        (*_constants(shape, mixed), ("OUT_STRIDE", stride // 4), ("EPS", shape.epsilon)),
         "delta",
     )
-    slices = (
-        records, mixed.slice, state.ring, state.gates, state.matrix, weights.taps, weights.parameters, out.slice,
-    )  # fmt: skip
+    slices = (records, mixed.slice, state.ring, state.gates, state.matrix, weights, *outs)
     runs = 1 if commit else columns
     found = [Dispatch(mixer, slices, (shape.value_heads, runs, 1))]
     return [*found, _keep(records, mixed, state, shape)] if commit else found
+
+
+def rounds(shape: DeltaShape, caps: Caps) -> bool:
+    """Whether the kernel can round its own result."""
+    return quantise.fuses(caps) and shape.size % UNIT == 0
 
 
 def _keep(records: Slice, mixed: Activations, state: DeltaState, shape: DeltaShape) -> Dispatch:
@@ -173,7 +187,7 @@ def _block(shape: DeltaShape, shared: int) -> int:
     return max(1, min(room // (4 * shape.size * 4 + 128), _MOST_BLOCK))
 
 
-def _source(shape: DeltaShape, commit: bool, block: int) -> str:
+def _source(shape: DeltaShape, commit: bool, block: int, *, rounded: bool) -> str:
     regs = shape.size // 8
     return template("delta/kernel.wgsl").substitute(
         column=COLUMN_STRUCT,
@@ -187,7 +201,15 @@ def _source(shape: DeltaShape, commit: bool, block: int) -> str:
         update=unrolled(regs, lambda m: f"            s_{m} = fma(tile[key_at + {m}u], vec4<f32>(change), s_{m});"),
         convolve=_convolve(shape.taps),
         sums=unrolled(_LANES, _sum),
+        outs=_OUT_INT8 if rounded else _OUT,
+        shuffles=quantise.SHUFFLES if rounded else "",
+        write=quantise.store_quad("result", "to", "inside") if rounded else "        if (inside) { out[to] = result; }",
     )
+
+
+_OUT = "@group(0) @binding(6) var<storage, read_write> out: array<vec4<f32>>;"
+_OUT_INT8 = """@group(0) @binding(6) var<storage, read_write> values: array<u32>;
+@group(0) @binding(7) var<storage, read_write> unit_scales: array<vec4<f32>>;"""
 
 
 def _load(m: int) -> str:

@@ -20,9 +20,9 @@ override EPS: f32;
 @group(0) @binding(2) var<storage, read_write> ring: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> ring_gates: array<f32>;
 @group(0) @binding(4) var<storage, read_write> matrix: array<vec4<f32>>;
-@group(0) @binding(5) var<storage, read> taps: array<vec4<f32>>;
-@group(0) @binding(6) var<storage, read> parameters: array<f32>;
-@group(0) @binding(7) var<storage, read_write> out: array<f32>;
+// The norm's weights, A and dt of each value head; then the taps.
+@group(0) @binding(5) var<storage, read> weights: array<vec4<f32>>;
+$outs
 // The convolved queries, keys and values of a block's columns, and the head's outputs for them.
 var<workgroup> tile: array<vec4<f32>, BLOCK * 3u * GROUPS>;
 var<workgroup> outputs: array<f32, BLOCK * SIZE>;
@@ -46,7 +46,12 @@ fn raw(run: Column, first: u32, at: i32, channel: u32) -> vec4<f32> {
 }
 
 fn weight(tap: u32, channel: u32) -> vec4<f32> {
-    return taps[tap * ((2u * KEY_HEADS + VALUE_HEADS) * GROUPS) + channel];
+    let first = GROUPS + (2u * VALUE_HEADS + 3u) / 4u;
+    return weights[first + tap * ((2u * KEY_HEADS + VALUE_HEADS) * GROUPS) + channel];
+}
+
+fn parameter(i: u32) -> f32 {
+    return weights[GROUPS + i / 4u][i % 4u];
 }
 
 fn mixed_value(column: u32, at: u32) -> f32 {
@@ -63,6 +68,8 @@ fn gates(run: Column, first: u32, at: i32, head: u32) -> vec2<f32> {
     let base = ring_row(run, at) * 2u * VALUE_HEADS + head;
     return vec2<f32>(ring_gates[base], ring_gates[base + VALUE_HEADS]);
 }
+
+$shuffles
 
 fn softplus(v: f32) -> f32 {
     return select(log(1.0 + exp(v)), v, v > 20.0);
@@ -117,7 +124,7 @@ $convolve
             var keys = 0.0;
             var both = 0.0;
 $sums
-            factors[c * 5u] = exp(parameters[head] * softplus(gate.y + parameters[VALUE_HEADS + head]));
+            factors[c * 5u] = exp(parameter(head) * softplus(gate.y + parameter(VALUE_HEADS + head)));
             factors[c * 5u + 1u] = 1.0 / (1.0 + exp(-gate.x));
             factors[c * 5u + 2u] = 1.0 / (max(sqrt(queries), EPS) * sqrt(f32(SIZE)));
             factors[c * 5u + 3u] = 1.0 / max(sqrt(keys), EPS);
@@ -162,18 +169,21 @@ $store
             dots[t] = sum;
         }
         workgroupBarrier();
-        for (var t = thread; t < count * SIZE; t += THREADS) {
-            let c = t / SIZE;
-            let i = t % SIZE;
-            let at = from_column + c;
-            if (at >= run.replay) {
-                var squares = 0.0;
-                for (var lane = 0u; lane < LANES; lane++) { squares += dots[c * LANES + lane]; }
-                let column = first + at - run.replay;
-                let z = mixed_value(column, (2u * KEY_HEADS + VALUE_HEADS) * SIZE + head * SIZE + i);
-                let normed = outputs[t] * inverseSqrt(squares / f32(SIZE) + EPS) * parameters[2u * VALUE_HEADS + i];
-                out[column * OUT_STRIDE + head * SIZE + i] = normed * (z / (1.0 + exp(-z)));
-            }
+        for (var from_quad = 0u; from_quad < count * GROUPS; from_quad += THREADS) {
+            let t = from_quad + thread;
+            let c = min(t / GROUPS, count - 1u);
+            let i = t % GROUPS;
+            let inside = t < count * GROUPS && from_column + c >= run.replay;
+            var squares = 0.0;
+            for (var lane = 0u; lane < LANES; lane++) { squares += dots[c * LANES + lane]; }
+            let column = first + max(from_column + c, run.replay) - run.replay;
+            let z = mixed[column * STRIDE + (2u * KEY_HEADS + VALUE_HEADS + head) * GROUPS + i];
+            let at = c * SIZE + 4u * i;
+            let output = vec4<f32>(outputs[at], outputs[at + 1u], outputs[at + 2u], outputs[at + 3u]);
+            let normed = output * inverseSqrt(squares / f32(SIZE) + EPS) * weights[i];
+            let result = normed * (z / (vec4<f32>(1.0) + exp(-z)));
+            let to = column * OUT_STRIDE + head * GROUPS + i;
+$write
         }
         workgroupBarrier();
     }

@@ -41,23 +41,23 @@ def make_quantised(buffers: Buffers, size: int, columns: int) -> Quantised:
 
 
 def dispatch(x: Activations, out: Quantised, columns: int, caps: Caps, norm: Norm | None = None) -> Dispatch:
-    """``x`` rounded to int8, normalised before where ``norm`` is given."""
+    """``x`` rounded to int8, normalised before where ``norm`` is given.
+
+    Each workgroup sums the squares of the whole column for itself: one that rounded all of it took longer.
+    """
     quads = out.units * _QUADS
-    rounds = -(-quads // THREADS) if norm else 1
+    groups = -(-quads // THREADS)
     source = template("quantise/kernel.wgsl").substitute(
         norm_binding=_NORM_BINDING if norm else "",
-        load=unrolled(rounds, _load),
-        norm=_norm(rounds) if norm else "",
-        weigh=unrolled(rounds, _weigh) if norm else "",
+        norm=_norm(groups, caps) if norm else "",
         join=SHUFFLES if fuses(caps) else _SHARED,
-        store=unrolled(rounds, _store),
+        write=store_quad("v", "to", "at < QUADS"),
     )
     constants: list[tuple[str, int | float]] = [("QUADS", quads), ("STRIDE", x.stride // 4)]
     if norm:
         constants += [("SIZE", float(norm.size)), ("EPS", norm.epsilon)]
     slices = (x.slice, out.values, out.scales, *((norm.weights,) if norm else ()))
     layout = ("read", "write", "write", *(("read",) if norm else ()))
-    groups = 1 if norm else -(-quads // THREADS)
     return Dispatch(Kernel(source, layout, tuple(constants), "quantise"), slices, (groups, columns, 1))
 
 
@@ -76,8 +76,8 @@ def fuses(caps: Caps) -> bool:
 def store_quad(value: str, at: str, inside: str) -> str:
     """WGSL that rounds one vector of a column and, where ``inside``, stores it at quad ``at``.
 
-    Needs ``SHUFFLES``, the two buffers and ``thread``: eight neighbouring threads hold a unit. All threads of a
-    workgroup come here together, as browsers demand of shuffles.
+    Needs ``unit_top`` and ``half_sums``, the two buffers and ``thread``: eight neighbouring threads hold a unit.
+    All threads of a workgroup come here together, as browsers demand of shuffles.
     """
     return f"""        let top = abs({value});
         let scale = unit_top(max(max(top.x, top.y), max(top.z, top.w)), thread) / 127.0;
@@ -92,41 +92,34 @@ def store_quad(value: str, at: str, inside: str) -> str:
         }}"""
 
 
-def _load(i: int) -> str:
-    return f"""    let at_{i} = first + {i * THREADS}u;
-    var v_{i} = select(vec4<f32>(0.0), x[group.y * STRIDE + min(at_{i}, QUADS - 1u)], at_{i} < QUADS);"""
-
-
-def _norm(rounds: int) -> str:
+def _norm(rounds: int, caps: Caps) -> str:
     return f"""    var squares = vec4<f32>(0.0);
-{unrolled(rounds, lambda i: f"    squares = fma(v_{i}, v_{i}, squares);")}
+{unrolled(rounds, _square)}
     joined[thread] = (squares.x + squares.y) + (squares.z + squares.w);
     workgroupBarrier();
-    for (var half = {THREADS // 2}u; half > 0u; half >>= 1u) {{
+{_SHUFFLED_SUM if caps.subgroup >= _LANES else _SHARED_SUM}
+    v = (v * inverseSqrt(sum / SIZE + EPS)) * norm_weights[min(at, QUADS - 1u)];"""
+
+
+def _square(i: int) -> str:
+    return f"""    let all_{i} = quad(group.y, thread + {i * THREADS}u);
+    squares = fma(all_{i}, all_{i}, squares);"""
+
+
+_LANES = 32
+
+_SHARED_SUM = f"""    for (var half = {THREADS // 2}u; half > 0u; half >>= 1u) {{
         if (thread < half) {{ joined[thread] += joined[thread + half]; }}
         workgroupBarrier();
     }}
-    let inverse = inverseSqrt(joined[0] / SIZE + EPS);
+    let sum = joined[0];
     workgroupBarrier();"""
 
-
-def _weigh(i: int) -> str:
-    return f"    v_{i} = (v_{i} * inverse) * norm_weights[min(at_{i}, QUADS - 1u)];"
-
-
-def _store(i: int) -> str:
-    """All threads take part in the joins; only those inside the column write."""
-    return f"""    let top_{i} = abs(v_{i});
-    let scale_{i} = unit_top(max(max(top_{i}.x, top_{i}.y), max(top_{i}.z, top_{i}.w)), thread) / 127.0;
-    let word_{i} = pack4xI8(vec4<i32>(round(v_{i} * select(0.0, 1.0 / scale_{i}, scale_{i} > 0.0))));
-    let half_{i} = half_sums(f32(dot4I8Packed(word_{i}, 0x01010101u)), thread);
-    if (at_{i} < QUADS) {{
-        values[group.y * QUADS + at_{i}] = word_{i};
-        if ((thread & 7u) == 0u) {{
-            let sums_{i} = vec3<f32>(half_{i}, half_{i}.x + half_{i}.y);
-            unit_scales[(group.y * QUADS + at_{i}) / 8u] = vec4<f32>(scale_{i}, scale_{i} * sums_{i});
-        }}
-    }}"""
+# The same tree of halves; every 32 threads join it for themselves.
+_SHUFFLED_SUM = """    let lane = thread & 31u;
+    var sum = ((joined[lane] + joined[lane + 128u]) + (joined[lane + 64u] + joined[lane + 192u]))
+        + ((joined[lane + 32u] + joined[lane + 160u]) + (joined[lane + 96u] + joined[lane + 224u]));
+""" + unrolled(5, lambda i: f"    sum += subgroupShuffleXor(sum, {16 >> i}u);")
 
 
 _NORM_BINDING = "@group(0) @binding(3) var<storage, read> norm_weights: array<vec4<f32>>;"

@@ -12,11 +12,16 @@ var<workgroup> joined: array<f32, 256>;
 
 $join
 
+// Past the end of a column all is zero.
+fn quad(column: u32, at: u32) -> vec4<f32> {
+    return select(vec4<f32>(0.0), x[column * STRIDE + min(at, QUADS - 1u)], at < QUADS);
+}
+
 @compute @workgroup_size(256)
 fn main(@builtin(local_invocation_index) thread: u32, @builtin(workgroup_id) group: vec3<u32>) {
-    let first = group.x * 256u + thread;
-$load
+    let at = group.x * 256u + thread;
+    var v = quad(group.y, at);
 $norm
-$weigh
-$store
+    let to = group.y * QUADS + at;
+$write
 }
