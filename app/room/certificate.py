@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from aiortc import RTCCertificate
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509 import Certificate
 
 from app.room.proofs import end_fingerprint
 
@@ -16,6 +19,23 @@ def fingerprint_of(certificate: RTCCertificate) -> str:
     """Its SHA-256 as an invite carries it: 64 hex digits."""
     shown = (f.value for f in certificate.getFingerprints() if f.algorithm == "sha-256")
     return next(shown).replace(":", "").lower()
+
+
+def der_of(certificate: RTCCertificate) -> bytes:
+    """What a peer is shown."""
+    return _shown(certificate).public_bytes(Encoding.DER)
+
+
+def pem_of(certificate: RTCCertificate) -> bytes:
+    """Key and certificate as one text. It holds the key: never kept, never sent."""
+    key: EllipticCurvePrivateKey = certificate._key  # pyright: ignore[reportPrivateUsage]
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return secret + _shown(certificate).public_bytes(Encoding.PEM)
+
+
+def _shown(certificate: RTCCertificate) -> Certificate:
+    # aiortc gives neither of its two parts; other connections of this device show the same certificate.
+    return certificate._cert  # pyright: ignore[reportPrivateUsage]
 
 
 def fingerprint_in(sdp: str) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from aiortc import RTCCertificate
+
 from app.core.clock import Clock
 from app.core.errors import LinkError
 from app.room.certificate import fingerprint_of, new_certificate
@@ -63,6 +65,11 @@ class Dialer:
     def fingerprint(self) -> str:
         """Of the certificate all connections of this device show: 64 hex digits."""
         return fingerprint_of(self._certificate)
+
+    @property
+    def certificate(self) -> RTCCertificate:
+        """The one all connections of this device show."""
+        return self._certificate
 
     async def dial(self, peer_id: str, stripe: bool = False, timeout: float = OPEN_S) -> Line:
         """Opens a connection. Raises PeerUnavailable; LinkError when none is up within ``timeout`` s."""

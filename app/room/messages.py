@@ -32,6 +32,10 @@ Layer = Annotated[int, msgspec.Meta(ge=0, le=4_096)]
 ByName = Annotated[dict[Name, Name], msgspec.Meta(max_length=256)]
 NumberByName = Annotated[dict[Name, float], msgspec.Meta(max_length=256)]
 Slots = Annotated[tuple[Annotated[int, msgspec.Meta(ge=1, le=0xFFFF)], ...], msgspec.Meta(max_length=256)]
+RangeText = Annotated[str, msgspec.Meta(max_length=40)]
+Ranges = Annotated[tuple[RangeText, ...], msgspec.Meta(max_length=100_000)]
+Offset = Annotated[int, msgspec.Meta(ge=0, le=2**50)]
+Shown = Annotated[bytes, msgspec.Meta(max_length=4_096)]
 RawMeta = Annotated[dict[str, Any], msgspec.Meta(max_length=64)]
 
 
@@ -111,20 +115,60 @@ class ModelHostIs(Message, frozen=True, tag="ai-modelhost"):
 
 
 class InventoryRequest(Message, frozen=True, tag="ai-inv-req"):
+    """Which ranges of this weight file are on your disk?"""
+
     url: Line = ""
 
 
 class Inventory(Message, frozen=True, tag="ai-inv"):
+    """``have`` holds ranges "first-last"."""
+
     url: Line = ""
-    have: tuple[str, ...] = ()
+    have: Ranges = ()
 
 
 class WeightRequest(Message, frozen=True, tag="ai-wget"):
+    """Asks for bytes ``lo`` to ``hi``, both included. ``win``: the most bytes on the way, 0 for no acknowledgements."""
+
     id: Line
+    url: Line = ""
+    lo: Offset = 0
+    hi: Offset = 0
+    win: Count = 0
 
 
 class WeightPart(Message, frozen=True, tag="ai-wpart"):
+    """One of ``off`` with ``data``, ``done``, ``miss``."""
+
     id: Line
+    off: Offset | None = None
+    data: Annotated[bytes, msgspec.Meta(max_length=1 << 18)] | None = None
+    done: bool = False
+    miss: bool = False
+
+
+class WeightAck(Message, frozen=True, tag="ai-wack"):
+    """``got`` bytes of the request were used, or it is not wanted any more."""
+
+    id: Line
+    got: Offset | None = None
+    cancel: bool = False
+
+
+class DirectAsk(Message, frozen=True, tag="ai-wdoor-req"):
+    """Ours: may I fetch weights over a connection of their own? ``cert`` is what I show there, in DER."""
+
+    id: Line
+    cert: Shown
+
+
+class DirectOffer(Message, frozen=True, tag="ai-wdoor"):
+    """Ours: come to ``port`` at one of the addresses ``at``, where ``cert`` is shown; or ``miss``."""
+
+    id: Line
+    cert: Shown = b""
+    at: Annotated[tuple[RangeText, ...], msgspec.Meta(max_length=16)] = ()
+    port: Annotated[int, msgspec.Meta(ge=0, le=0xFFFF)] = 0
     miss: bool = False
 
 
@@ -138,7 +182,10 @@ class Offload(msgspec.Struct, frozen=True):
 
 
 class Load(Message, frozen=True, tag="ai-load"):
-    """``prev`` is ours: the only device whose frames count. ``next`` may be MODEL_HOST."""
+    """``prev`` is ours: the only device whose frames count. ``next`` may be MODEL_HOST.
+
+    ``inv`` says who has which ranges of the weight file.
+    """
 
     model: Name
     range: tuple[Layer, Layer]
@@ -149,6 +196,7 @@ class Load(Message, frozen=True, tag="ai-load"):
     prev: PeerId = ""
     v: int = PROTOCOL_VERSION
     offload: Offload | None = None
+    inv: Annotated[dict[PeerId, Ranges], msgspec.Meta(max_length=256)] = {}
 
 
 class Layers(Message, frozen=True, tag="ai-layers"):
@@ -406,7 +454,7 @@ def line(text: str) -> str:
 
 def encode(message: Message) -> dict[str, object]:
     """The map to send: flags as 1, nothing for false or absent."""
-    return _plain(msgspec.to_builtins(message))
+    return _plain(msgspec.to_builtins(message, builtin_types=(bytes,)))
 
 
 def _plain(value: Any) -> Any:

@@ -146,6 +146,12 @@ class RtcConnection:
         """ "direct", "relay" or "unknown"."""
         return _path(self._peer)
 
+    @property
+    def peer_address(self) -> str:
+        """Where the peer is reached, "" while that is not known."""
+        pair = _pair(self._peer)
+        return str(pair.remote_candidate.host) if pair is not None else ""
+
     def send_control(self, data: bytes) -> bool:
         return self._control is not None and self._send(self._control, data)
 
@@ -237,10 +243,14 @@ def _understood(sdp: str) -> Generator[None]:
 
 
 def _path(peer: RTCPeerConnection) -> str:
-    # aiortc does not say which pair of candidates it uses; aioice keeps it.
-    transport = peer.sctp.transport.transport if peer.sctp is not None else None
-    pair = getattr(getattr(transport, "_connection", None), "_nominated", {}).get(1)
+    pair = _pair(peer)
     if pair is None:
         return "unknown"
     kinds = (pair.local_candidate.type, pair.remote_candidate.type)
     return "relay" if "relay" in kinds else "direct"
+
+
+def _pair(peer: RTCPeerConnection) -> Any:
+    # aiortc does not say which pair of candidates it uses; aioice keeps it.
+    transport = peer.sctp.transport.transport if peer.sctp is not None else None
+    return getattr(getattr(transport, "_connection", None), "_nominated", {}).get(1)
