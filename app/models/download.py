@@ -94,7 +94,7 @@ async def _fetch(session: aiohttp.ClientSession, url: str, part: Path, tell: Tel
             return await _fetch(session, url, part, tell, most)
         start, total = _extent(answer, have)
         _check_size(total, most)
-        _check_space(part, total - start)
+        check_space(part.parent, total - start)
         with _opened(part, fresh=not start) as stream:
             await _receive(answer, stream, _Extent(start, total, most), tell)
     return None
@@ -116,8 +116,13 @@ def _extent(answer: aiohttp.ClientResponse, have: int) -> tuple[int, int]:
             return have, int(match[2])
         raise LinkError("The server sent another part of the file than was asked for.", "Try again.")
     if answer.status != 200:
-        raise LinkError(f"The server answered {answer.status} {answer.reason}.", "Try again later.")
+        raise refusal(answer)
     return 0, answer.content_length or 0
+
+
+def refusal(answer: aiohttp.ClientResponse) -> LinkError:
+    """What a person reads when a server gave something else than the bytes asked for."""
+    return LinkError(f"The server answered {answer.status} {answer.reason}.", "Try again later.")
 
 
 def _total_of(answer: aiohttp.ClientResponse) -> int:
@@ -125,8 +130,9 @@ def _total_of(answer: aiohttp.ClientResponse) -> int:
     return int(match[1]) if match else -1
 
 
-def _check_space(part: Path, need: int) -> None:
-    free = shutil.disk_usage(part.parent).free
+def check_space(folder: Path, need: int) -> None:
+    """Raises FileError unless so many bytes are free on the folder's disk."""
+    free = shutil.disk_usage(folder).free
     if need > free:
         raise FileError(
             f"The download needs {need / 1e9:.1f} GB, the disk has {free / 1e9:.1f} GB left.",
@@ -165,7 +171,7 @@ def _opened(part: Path, *, fresh: bool) -> Generator[RawIOBase]:
     try:
         stream = part.open("wb" if fresh else "ab", buffering=0)
     except OSError as error:
-        raise _unwritable(part.name, error) from error
+        raise unwritable(part.name, error) from error
     with stream:
         yield stream
 
@@ -176,8 +182,9 @@ def _append(stream: RawIOBase, chunk: bytes) -> None:
         try:
             rest = rest[stream.write(rest) or 0 :]
         except OSError as error:
-            raise _unwritable("The download", error) from error
+            raise unwritable("The download", error) from error
 
 
-def _unwritable(name: str, error: OSError) -> FileError:
+def unwritable(name: str, error: OSError) -> FileError:
+    """What a person reads when the disk refused."""
     return FileError(f"{name} cannot be written: {error.strerror}.", MAKE_ROOM)

@@ -31,7 +31,7 @@ async def fetch_model(record: ModelRecord, tell: Tell) -> Path:
 
     Raises LinkError naming the last source's fault when none gives the right file, FileError for the disk.
     """
-    async with _alone_in(folder_of(record)):
+    async with alone_in(folder_of(record)):
         for file in record.files:
             if not is_file_whole(record, file):
                 await _fetch_file(file, path_of(record, file), tell)
@@ -39,7 +39,7 @@ async def fetch_model(record: ModelRecord, tell: Tell) -> Path:
 
 
 @asynccontextmanager
-async def _alone_in(folder: Path) -> AsyncGenerator[None]:
+async def alone_in(folder: Path) -> AsyncGenerator[None]:
     """Two programs on this computer must not write the same ``.part``: the second waits for the first's file."""
     lock = FileLock(folder / ".lock", blocking=False)
     while not _taken(lock, folder):  # noqa: ASYNC110 - another program sets no event

@@ -21,6 +21,17 @@ def path_of(record: ModelRecord, file: ModelFile) -> Path:
     return folder_of(record) / file.name
 
 
+def partial_of(record: ModelRecord, file: ModelFile) -> Path:
+    """Where a file lies while only some of its ranges are there: under its own name, in a folder of such files."""
+    return folder_of(record) / "partial" / file.name
+
+
+def begun_downloads(record: ModelRecord, file: ModelFile) -> list[Path]:
+    """Where downloads of the whole file leave its first part when they break off, one a source that is no archive."""
+    names = (source.file.rsplit("/", 1)[-1] for source in file.sources if source.hub)
+    return [folder_of(record) / f"{name}.download.part" for name in names]
+
+
 def is_whole(record: ModelRecord) -> bool:
     """Whether every file is there in full; hashes were checked before a file got its name."""
     return all(is_file_whole(record, file) for file in record.files)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from aiortc import RTCCertificate
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
-from cryptography.x509 import load_pem_x509_certificate
+from cryptography.x509 import Certificate, load_pem_x509_certificate
 
 from app.core.errors import LinkError
 from app.room.proofs import end_fingerprint
@@ -20,10 +20,9 @@ def new_certificate() -> RTCCertificate:
 
 def identity_of(certificate: RTCCertificate) -> str:
     """Key and certificate as PEM text: whoever holds it can show this certificate."""
-    # The library offers no other way to either.
-    key, shown = certificate._key, certificate._cert  # pyright: ignore[reportPrivateUsage]
+    key: EllipticCurvePrivateKey = certificate._key  # pyright: ignore[reportPrivateUsage]
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return (secret + shown.public_bytes(Encoding.PEM)).decode()
+    return (secret + _shown(certificate).public_bytes(Encoding.PEM)).decode()
 
 
 def certificate_from(identity: str) -> RTCCertificate:
@@ -42,6 +41,16 @@ def fingerprint_of(certificate: RTCCertificate) -> str:
     """Its SHA-256 as an invite carries it: 64 hex digits."""
     shown = (f.value for f in certificate.getFingerprints() if f.algorithm == "sha-256")
     return next(shown).replace(":", "").lower()
+
+
+def der_of(certificate: RTCCertificate) -> bytes:
+    """What a peer is shown."""
+    return _shown(certificate).public_bytes(Encoding.DER)
+
+
+def _shown(certificate: RTCCertificate) -> Certificate:
+    # aiortc gives neither of its two parts; other connections of this device show the same certificate.
+    return certificate._cert  # pyright: ignore[reportPrivateUsage]
 
 
 def fingerprint_in(sdp: str) -> str:

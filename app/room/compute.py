@@ -62,7 +62,7 @@ class EngineCompute:
         return await self._call(self._summary)
 
     async def load(self, request: LoadRequest, progress: Progress) -> None:
-        path, fetched = await self._provide(request.model, progress)
+        path, fetched = await self._provide(request, progress)
         loop, cancel = asyncio.get_running_loop(), threading.Event()
 
         def tell(share: float) -> None:
@@ -78,8 +78,8 @@ class EngineCompute:
                 await self.unload()
             raise
 
-    async def _provide(self, key: str, progress: Progress) -> tuple[Path, float]:
-        """The model's file, and the share of the bar its download has taken."""
+    async def _provide(self, request: LoadRequest, progress: Progress) -> tuple[Path, float]:
+        """The model's file, as far as the part needs it, and the share of the bar its download has taken."""
         fetched = 0.0
 
         def tell(transfer: Transfer) -> None:
@@ -87,7 +87,8 @@ class EngineCompute:
             fetched = DOWNLOAD_SHARE
             progress(fetched * transfer.done / max(transfer.total, 1))
 
-        return await self._shelf.provide(key, tell), fetched
+        path = await self._shelf.provide_part(request.model, request.part, tell, request.lenders)
+        return path, fetched
 
     async def unload(self) -> None:
         await self._call(self._unload)

@@ -69,6 +69,16 @@ class PeerLink:
         return self._main.binding
 
     @property
+    def peer_fingerprint(self) -> str:
+        """Of the certificate the peer shows on this link: 64 hex digits."""
+        return self._main.connection.peer_fingerprint
+
+    @property
+    def peer_address(self) -> str:
+        """Where the peer is reached, "" while that is not known."""
+        return self._main.connection.peer_address
+
+    @property
     def last_heard(self) -> float:
         return max([self._main.last_heard, *(line.last_heard for line in self._lines)])
 

@@ -6,13 +6,14 @@ Sessions see only these protocols, so a test hands them lossy links, a virtual c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.types import Candidates, ColumnClass, Floats, KvFormat, Part
+from app.models.gather import Lenders
 from app.room.frame import Frame
 
 Message = Mapping[str, object]
@@ -54,13 +55,17 @@ class Link(Protocol):
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """Which layers of which model file to put on the GPU. ``pledge`` is the most bytes all of it may take."""
+    """Which layers of which model file to put on the GPU. ``pledge`` is the most bytes all of it may take.
+
+    ``lenders`` are asked for missing weights before the model's source.
+    """
 
     model: str
     part: Part
     context: int
     kv: KvFormat
     pledge: int
+    lenders: Lenders | None = field(default=None, compare=False, repr=False)
 
 
 Progress = Callable[[float], None]

@@ -175,6 +175,12 @@ class RtcConnection:
             relay_errors=connection.relay_errors,
         )
 
+    @property
+    def peer_address(self) -> str:
+        """Where the peer is reached, "" while that is not known."""
+        pair = self._ice._nominated.get(1)  # pyright: ignore[reportPrivateUsage]
+        return str(pair.remote_candidate.host) if pair is not None else ""
+
     def send_control(self, data: bytes) -> bool:
         return self._control is not None and self._send(self._control, data)
 

@@ -23,7 +23,7 @@ class OneFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    async def provide(self, _key: str, _tell: object) -> Path:
+    async def provide_part(self, *_wanted: object) -> Path:
         return self._path
 
 

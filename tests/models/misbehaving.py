@@ -55,15 +55,16 @@ def whole(content: bytes) -> Handler:
 
 
 def ranged(content: bytes) -> Handler:
-    """A proper server: 206 from the byte asked for, 416 past the end."""
+    """A proper server: 206 from the byte asked for to the last one asked for, 416 past the end."""
 
     async def answer(request: web.Request) -> web.Response:
         asked = request.headers.get("Range", "")
-        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
+        first, _, last = asked.removeprefix("bytes=").partition("-")
+        start, end = int(first or 0), int(last or len(content) - 1)
         if asked and start >= len(content):
             return web.Response(status=416, headers={"Content-Range": f"bytes */{len(content)}"})
-        extent = {"Content-Range": f"bytes {start}-{len(content) - 1}/{len(content)}"} if asked else {}
-        return web.Response(status=206 if asked else 200, body=content[start:], headers=extent)
+        extent = {"Content-Range": f"bytes {start}-{end}/{len(content)}"} if asked else {}
+        return web.Response(status=206 if asked else 200, body=content[start : end + 1], headers=extent)
 
     return answer
 

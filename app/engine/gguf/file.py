@@ -70,16 +70,21 @@ class GgufFile:
         self.tensors = tensors
         self.parts = parts
 
+    @staticmethod
+    def header_bytes(path: Path) -> int:
+        """Where the header of one part ends; FileError when it cannot be read, as where the rest of it is missing."""
+        return _read_part(path)[2]
+
     @classmethod
     def open(cls, path: Path) -> GgufFile:
         """Reads the header of ``path`` and of every part it belongs with.
 
         Raises FileError for a damaged, foreign or incomplete file.
         """
-        metadata, tensors = _read_part(path)
+        metadata, tensors, _ = _read_part(path)
         parts = _part_paths(path, metadata)
         if len(parts) > 1 and path != parts[0]:
-            metadata, tensors = _read_part(parts[0])
+            metadata, tensors, _ = _read_part(parts[0])
         for part in parts[1:]:
             tensors = tensors | _later_part(part, len(parts), tensors)
         _check_total(path, metadata, len(tensors), len(parts))
@@ -101,12 +106,12 @@ class GgufFile:
         """Names the file's content by its sizes and the first and last of its bytes."""
         digest = hashlib.blake2b(digest_size=16)
         for part in self.parts:
+            size = part.stat().st_size
+            digest.update(size.to_bytes(8, "little"))
             with part.open("rb") as stream:
-                size = stream.seek(0, os.SEEK_END)
-                digest.update(size.to_bytes(8, "little"))
-                for start in (0, max(size - _IDENTITY_BYTES, 0)):
+                for start, end in identity_extents(size):
                     stream.seek(start)
-                    digest.update(stream.read(_IDENTITY_BYTES))
+                    digest.update(stream.read(end - start))
         return digest.hexdigest()
 
     def tensor(self, name: str) -> TensorInfo:
@@ -135,7 +140,13 @@ class GgufFile:
             raise FileError(f"{tensor.part.name} ended while it was read.", "Download the file again.")
 
 
-def _read_part(path: Path) -> tuple[Metadata, dict[str, TensorInfo]]:
+def identity_extents(size: int) -> tuple[tuple[int, int], ...]:
+    """The bytes [from, to) of a part of ``size`` bytes by which its content is named."""
+    return (0, min(size, _IDENTITY_BYTES)), (max(size - _IDENTITY_BYTES, 0), size)
+
+
+def _read_part(path: Path) -> tuple[Metadata, dict[str, TensorInfo], int]:
+    """Also where the header ends."""
     try:
         size = path.stat().st_size
         with path.open("rb") as stream:
@@ -145,7 +156,7 @@ def _read_part(path: Path) -> tuple[Metadata, dict[str, TensorInfo]]:
         raise FileError(f"{path.name} cannot be read: {reason}.", "Check the path and its permissions.") from error
 
 
-def _read_header(cursor: Cursor, path: Path, size: int) -> tuple[Metadata, dict[str, TensorInfo]]:
+def _read_header(cursor: Cursor, path: Path, size: int) -> tuple[Metadata, dict[str, TensorInfo], int]:
     magic = cursor.u32()
     if magic == int.from_bytes(MAGIC.to_bytes(4, "little"), "big"):
         raise cursor.damaged("it is big-endian")
@@ -160,7 +171,8 @@ def _read_header(cursor: Cursor, path: Path, size: int) -> tuple[Metadata, dict[
     if tensor_count > MAX_TENSORS:
         raise cursor.damaged(f"it announces {tensor_count} tensors")
     metadata = read_metadata(cursor, key_count)
-    return metadata, _read_tensors(cursor, tensor_count, _alignment(cursor, metadata), path, size)
+    tensors = _read_tensors(cursor, tensor_count, _alignment(cursor, metadata), path, size)
+    return metadata, tensors, cursor.position
 
 
 def _alignment(cursor: Cursor, metadata: Metadata) -> int:
@@ -226,7 +238,7 @@ def _part_paths(path: Path, metadata: Metadata) -> list[Path]:
 
 
 def _later_part(part: Path, count: int, known: dict[str, TensorInfo]) -> dict[str, TensorInfo]:
-    metadata, tensors = _read_part(part)
+    metadata, tensors, _ = _read_part(part)
     if metadata.get("split.count") != count:
         raise FileError(f"{part.name} belongs to another model.", "Download all parts again.")
     repeated = known.keys() & tensors.keys()

@@ -1,5 +1,6 @@
 """A model's tensors on the GPU: planned first, then loaded matrix by matrix."""
 
+from app.engine.model.extents import part_extents, tensor_extents
 from app.engine.model.loader import Cancelled, LoadCancelled, Loaded, WeightLoader
 from app.engine.model.plan import WeightPlan, plan_weights
 from app.engine.model.weights import (
@@ -14,5 +15,6 @@ from app.engine.model.weights import (
 
 __all__ = [
     "AttentionMixer", "Cancelled", "DeltaMixer", "DenseFfn", "Draft", "ExpertFfn", "Layer", "LoadCancelled",
-    "Loaded", "WeightLoader", "WeightPlan", "Weights", "plan_weights",
+    "Loaded", "WeightLoader", "WeightPlan", "Weights", "part_extents", "plan_weights",
+    "tensor_extents",
 ]  # fmt: skip

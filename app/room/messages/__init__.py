@@ -69,7 +69,15 @@ from app.room.messages.talk import (
     VisibilityIs,
     Wake,
 )
-from app.room.messages.weights import Inventory, InventoryRequest, WeightPart, WeightRequest
+from app.room.messages.weights import (
+    DirectAsk,
+    DirectOffer,
+    Inventory,
+    InventoryRequest,
+    WeightAck,
+    WeightPart,
+    WeightRequest,
+)
 
 __all__ = [
     "HISTORY_SENT",
@@ -94,6 +102,8 @@ __all__ = [
     "Degraded",
     "DeviceError",
     "Died",
+    "DirectAsk",
+    "DirectOffer",
     "Hello",
     "History",
     "HistoryItem",
@@ -144,6 +154,7 @@ __all__ = [
     "Typing",
     "VisibilityIs",
     "Wake",
+    "WeightAck",
     "WeightPart",
     "WeightRequest",
     "decode",

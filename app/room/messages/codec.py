@@ -48,7 +48,7 @@ def line(text: str) -> str:
 
 def encode(message: Message) -> dict[str, object]:
     """The map to send: flags as 1, nothing for false or absent."""
-    return _plain(msgspec.to_builtins(message))
+    return _plain(msgspec.to_builtins(message, builtin_types=(bytes,)))
 
 
 def _plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ from app.room.messages.base import (
     PeerId,
     Slots,
 )
+from app.room.messages.weights import Ranges
 
 
 class StartRequest(Message, frozen=True, tag="ai-start-req"):
@@ -85,6 +86,7 @@ class Load(Message, frozen=True, tag="ai-load"):
     v: int = PROTOCOL_VERSION
     offload: Offload | None = None
     hidden: Name = "f16"
+    inv: Annotated[dict[PeerId, Ranges], msgspec.Meta(max_length=256)] = msgspec.field(default_factory=dict)
 
 
 class Layers(Message, frozen=True, tag="ai-layers"):
