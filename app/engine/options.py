@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.engine.arch import ModelConfig, read_config
 from app.engine.device import Gpu
 from app.engine.gguf import GgufFile
 from app.engine.model import plan_weights
 from app.engine.ops.matvec import Tuning
+from app.engine.programs import PROMPT_WIDTHS
 from app.engine.types import Arithmetic, KvFormat, Part
 from app.engine.workspace import workspace_bytes
 
+USUAL = 256
+"""Columns of a prompt chunk that a deal's reserve counts on."""
+HEADROOM = 1.1
+"""Vectors, tables and saved states beside what a footprint counts."""
 GPU_TUNING = Tuning(lanes=32, grain=2, teams=4, rows=2, columns=8, fused_norm=True)
 SOFTWARE_TUNING = Tuning(lanes=8, grain=4, teams=4, rows=8, columns=1, fused_norm=False)
 
@@ -26,7 +31,7 @@ class Options:
     context: int
     pledge: int
     kv: KvFormat = KvFormat.F16
-    prompt_columns: int = 256
+    prompt_columns: int = USUAL
     sequences: int = 1
     arithmetic: Arithmetic = Arithmetic.EXACT
 
@@ -67,6 +72,17 @@ def prompt_columns_for(config: ModelConfig, gpu: Gpu) -> int:
     if gpu.caps.software:
         return 256
     return 2048 if config.experts else 512
+
+
+def widest(file: GgufFile, part: Part, options: Options, binding: int) -> Options:
+    """The same with the widest prompt chunks, up to those asked for, that the pledge has room for.
+
+    A deal counts on the usual chunks, so those are the least.
+    """
+    wider = [width for width in sorted(PROMPT_WIDTHS, reverse=True) if USUAL < width <= options.prompt_columns]
+    tried = [replace(options, prompt_columns=width) for width in wider]
+    fitting = (each for each in tried if footprint(file, part, each, binding).total * HEADROOM <= options.pledge)
+    return next(fitting, replace(options, prompt_columns=min(USUAL, options.prompt_columns)))
 
 
 def arithmetic_for(gpu: Gpu) -> Arithmetic:

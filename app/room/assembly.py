@@ -118,7 +118,7 @@ async def assemble(
 
 async def open_language(shelf: Shelf, record: ModelRecord) -> Language:
     """A model's tokenizer and chat format, from its own file."""
-    path = await shelf.provide(record.key, lambda _transfer: None)
+    path = await shelf.provide_header(record.key)
     return await asyncio.to_thread(lambda: _read_language(GgufFile.open(path)))
 
 

@@ -21,7 +21,6 @@ from app.room.ports import Compute, Link
 from app.room.precision import Precision
 
 COLUMNS = 16
-COLUMNS_ALONE = 512
 NOT_A_NUMBER = "Try another model file, or run the model on one device."
 
 
@@ -119,7 +118,7 @@ class Chain:
     def width(self, kind: ColumnClass) -> int:
         """Most columns of one frame; step columns travel together only where every device verifies."""
         if self.alone:
-            return COLUMNS_ALONE if kind is ColumnClass.PROMPT else COLUMNS
+            return max(COLUMNS, self._compute.prompt_chunk) if kind is ColumnClass.PROMPT else COLUMNS
         if kind is ColumnClass.PROMPT or self.hybrid or chain_verifies(hop.meta for hop in self.hops):
             return COLUMNS
         return 1

@@ -20,7 +20,7 @@ from app.engine.device import Gpu
 from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
 from app.engine.model import LoadCancelled
-from app.engine.options import Options, arithmetic_for, tuning_for
+from app.engine.options import Options, arithmetic_for, prompt_columns_for, tuning_for, widest
 from app.engine.selftest import check_kernels
 from app.engine.types import Candidates, ColumnClass, Floats
 from app.models.download import Transfer
@@ -119,6 +119,10 @@ class EngineCompute:
         return await self._call(lambda: self._loaded().draft(token, before, position, count))
 
     @property
+    def prompt_chunk(self) -> int:
+        return self._engine.options.prompt_columns if self._engine is not None else 1
+
+    @property
     def signature(self) -> str:
         return self._engine.signature if self._engine is not None else ""
 
@@ -165,8 +169,10 @@ class EngineCompute:
         self._unload()
         gpu, file = self._open(), GgufFile.open(path)
         self._check(gpu, file, request)
+        config = read_config(file)
+        part = replace(request.part, draft=request.part.draft and config.drafts)
         options = Options(request.context, request.pledge, request.kv, arithmetic=arithmetic_for(gpu))
-        part = replace(request.part, draft=request.part.draft and read_config(file).drafts)
+        options = widest(file, part, replace(options, prompt_columns=prompt_columns_for(config, gpu)), gpu.info.binding)
         self._engine = Engine.load(gpu, file, part, options, tell, cancel.is_set)
 
     def _export(self) -> State:

@@ -54,6 +54,7 @@ class Creator:
         self._peers.on_rtt = self._measured
         self._peers.on_silence(lambda id: self._silent(id, silent=True), lambda id: self._silent(id, silent=False))
         self.side = ModelSide(ports, self, lambda: self.settings)
+        self._peers.on_ended = self.side.weights.link_closed
         self.starts = Starts(self, self.side, StartsPorts(ports.clock, ports.table, lambda: self.settings))
         ports.emit(RosterChanged(self.members))
 
@@ -182,8 +183,8 @@ class Creator:
                 self._left(member.id, final=message.final)
             case m.Bye():
                 self._left(member.id, final=False)
-            case m.WeightRequest():
-                link.send(m.encode(m.WeightPart(id=message.id, miss=True)))
+            case _ if not member.meta.is_api and self.side.weights.heard(link, message):
+                pass
             case m.StartRequest():
                 self.starts.press(member.id, member.name, message)
             case m.StartRefused():

@@ -50,6 +50,7 @@ class CreatorSeat:
         again = self._saved is not None
         await self._transport.open_room(self._code, self._gate, self._hello(), again)
         creator = self._creator = self._open()
+        self._lend_relays(creator)
         link = self._ports.outside.link_of(Invite(self._code, self._gate.key, fingerprint=self._transport.fingerprint))
         self._ports.emit(ev.InviteMade(ShownInvite(self._code, link, has_key=True)))
         if self._saved is not None:
@@ -60,7 +61,6 @@ class CreatorSeat:
         self._transport.on_withdrawn = lambda id: self._ports.emit(ev.WaitingGone(id))
         self._transport.on_link = self._arrived
         self._transport.on_gate = self._gate_changed
-        self._transport.relays.on_lease = self._lease_changed
 
     def _hello(self) -> Message:
         return {"name": self._name, "meta": meta_map(self._meta)}
@@ -72,7 +72,7 @@ class CreatorSeat:
             settings = replace(read_rules(self._saved.rules, settings), ask_first=self._gate.ask)
         self._ports.emit(ev.Entered(me.id, me.id, self._code))
         self._ports.emit(ev.SettingsChanged(settings))
-        side = self._ports.side(self._code, self._transport.dial, lambda: self._meta)
+        side = self._ports.side(self._code, self._transport, lambda: self._meta)
         return Creator(me, side, settings)
 
     def _resume(self, creator: Creator, saved: SavedRoom) -> None:
@@ -129,9 +129,14 @@ class CreatorSeat:
         if self._creator is not None:
             self._creator.arrived(link, hello)
 
-    def _lease_changed(self, lease: Lease) -> None:
-        if self._creator is not None:
-            self._creator.lend_relays(lease_message(lease))
+    def _lend_relays(self, creator: Creator) -> None:
+        def lend(lease: Lease) -> None:
+            creator.lend_relays(lease_message(lease))
+
+        relays = self._transport.relays
+        relays.on_lease = lend
+        if relays.lease is not None:
+            lend(relays.lease)
 
     def handle(self, intent: Intent, state: RoomState) -> None:
         creator = self._creator

@@ -13,6 +13,7 @@ import msgspec
 from app.core.clock import Clock
 from app.core.errors import PooledError, RoomError
 from app.core.units import GIB
+from app.models.gather import Lenders
 from app.models.table import ModelRecord, ModelTable
 from app.prompt.language import Language
 from app.room import dealt
@@ -26,6 +27,7 @@ from app.room.pledges import pledge_gb, share_after_death
 from app.room.ports import Compute, LoadRequest
 from app.room.settings import RoomSettings
 from app.room.tasks import Tasks
+from app.room.weights.names import url_of
 
 REJOIN_GRACE = 60.0
 RELINK_WAIT = 15.0
@@ -51,9 +53,13 @@ class StartWish:
     by: str = ""
 
 
+async def _no_inventories(_url: str) -> dict[str, tuple[str, ...]]:
+    return {}
+
+
 @dataclass(frozen=True)
 class DealingPorts:
-    """What dealing needs from outside."""
+    """What dealing needs from outside. ``lenders`` give weights, ``inventories`` says who has which of a file's."""
 
     crowd: Crowd
     compute: Compute
@@ -61,6 +67,8 @@ class DealingPorts:
     table: ModelTable
     open_language: Callable[[ModelRecord], Awaitable[Language]]
     settings: Callable[[], RoomSettings]
+    lenders: Callable[[], Lenders | None] = lambda: None
+    inventories: Callable[[str], Awaitable[dict[str, tuple[str, ...]]]] = _no_inventories
 
 
 class Dealing:
@@ -105,7 +113,7 @@ class Dealing:
         self.stage, self._wish = Stage.STARTING, wish
         if again:
             self._ports.crowd.tell(m.Redeal(by=wish.by, model=wish.model))
-        self._start = self._tasks.start(self._run(wish), "model start")
+        self._start = self._tasks.start(self._run(wish), "model start", self._broke)
 
     def _end_chain(self, chain: Chain, *, another: bool) -> None:
         """An answer goes on after a re-deal, but not with another model."""
@@ -124,6 +132,10 @@ class Dealing:
         if self.stage is not Stage.IDLE:
             self._cancel()
             self._tasks.start(self._fail(why), "model stop")
+
+    def _broke(self, error: BaseException) -> None:
+        """Nobody is left waiting for a start that met a fault of our own."""
+        self.give_up(f"The model could not be started: {error}")
 
     def _cancel(self) -> None:
         if self._start is not None and self._start is not asyncio.current_task():
@@ -153,6 +165,7 @@ class Dealing:
             self._ports.compute, record.hidden, self._hops(planned), self._ports.clock, hybrid=record.hybrid
         )
         self._neighbours()
+        await self._stock(record, self.chain)
         for hop in self.chain.hops:
             self._ports.crowd.send(hop.id, hop.load)
         self._late = ()
@@ -160,6 +173,13 @@ class Dealing:
         await self._load_own(planned)
         self._own_ready = True
         self._check()
+
+    async def _stock(self, record: ModelRecord, chain: Chain) -> None:
+        """Every load says where its weights may be had in the room; asked once, before the loads."""
+        first = next(iter(record.files), None)
+        inventory = await self._ports.inventories(url_of(first)) if first is not None and chain.hops else {}
+        for hop in chain.hops:
+            hop.load = msgspec.structs.replace(hop.load, inv=inventory)
 
     def _plan(self, record: ModelRecord, wish: StartWish) -> Plan:
         crowd = self._ports.crowd
@@ -216,7 +236,7 @@ class Dealing:
             await self._ports.compute.reset()
         else:
             self._loaded = None
-            await self._ports.compute.load(request, self._own_share)
+            await self._ports.compute.load(replace(request, lenders=self._ports.lenders()), self._own_share)
             self._loaded = request
         await self.on_loaded()
 

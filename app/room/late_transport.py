@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from aiortc import RTCCertificate
+
 from app.core.errors import LinkError
 from app.room.admission import Waiting
 from app.room.advert import Announcement
@@ -71,6 +73,10 @@ class LateTransport:
     @property
     def identity(self) -> str:
         return self._there().identity
+
+    @property
+    def certificate(self) -> RTCCertificate | None:
+        return self._there().certificate
 
     @property
     def relays(self) -> Relays:

@@ -66,6 +66,7 @@ class MemberSession:
             lambda id: self.side.silent(id, silent=True), lambda id: self.side.silent(id, silent=False)
         )
         self.side = ModelSide(replace(ports.side, emit=self._emit), self, lambda: self.settings)
+        self._peers.on_ended = self.side.weights.link_closed
         self.side.on_past = lambda past: self.send(self.creator, past.message())
 
     # -- the crowd ----------------------------------------------------------------------------------------------
@@ -147,10 +148,8 @@ class MemberSession:
         match message:
             case m.Leaving() | m.Bye():
                 self._goodbye(link, message)
-            case m.WeightRequest():
-                link.send(m.encode(m.WeightPart(id=message.id, miss=True)))
-            case m.InventoryRequest():
-                link.send(m.encode(m.Inventory(url=message.url)))
+            case _ if self.side.weights.heard(link, message):
+                pass
             case m.Roster():
                 self._roster_came(read_roster(message))
             case m.ModelHostIs():

@@ -103,33 +103,27 @@ class MemberSeat:
     def _linked(self, link: Link, _hello: Message) -> None:
         self._code = self._code or code_of(link.peer_id)
         if link.peer_id == creator_id(self._code):
-            if self._session is None:
-                self._session = self._begin(link)
-            else:
+            if self._session is None and self._transport is not None:
+                self._session = self._begin(self._transport, link)
+            elif self._session is not None:
                 self._lost_at = None
                 self._ports.emit(ev.CreatorFound())
                 self._session.side.remind()
         if self._session is not None:
             self._session.connected(link)
 
-    def _begin(self, link: Link) -> MemberSession:
-        me = self._transport.me if self._transport else ""
-        self._ports.emit(ev.Entered(me, link.peer_id, self._code))
+    def _begin(self, transport: RoomTransport, link: Link) -> MemberSession:
+        self._ports.emit(ev.Entered(transport.me, link.peer_id, self._code))
         self._ports.emit(ev.InviteMade(ShownInvite(self._code)))
         saved = SavedJoin(self._code, self._name, self._gb, self._where)
         self._ports.outside.memory.keep(lambda: saved)
-        side = self._ports.side(self._code, self._dial, lambda: self._meta)
-        ports = MemberPorts(me, link.peer_id, side, self._creator_lost, self._room_over, self._borrow)
-        return MemberSession(ports)
+        side = self._ports.side(self._code, transport, lambda: self._meta)
+        lost, over = self._creator_lost, self._room_over
+        return MemberSession(MemberPorts(transport.me, link.peer_id, side, lost, over, self._borrow))
 
     def _borrow(self, lease: m.RelayLease) -> None:
         if self._transport is not None:
             self._transport.relays.borrow(read_lease_message(lease))
-
-    async def _dial(self, peer_id: str, fresh: bool) -> Link:
-        if self._transport is None:
-            raise PooledError("This device is not in a room.")
-        return await self._transport.dial(peer_id, fresh)
 
     def _creator_lost(self) -> None:
         self._lost_at = self._ports.outside.clock.now()

@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from aiortc import RTCCertificate
+
 from app.core.clock import Clock
 from app.core.errors import PooledError
 from app.models.table import ModelRecord, ModelTable
@@ -21,6 +23,7 @@ from app.room.following import Course, Following
 from app.room.frame import Frame
 from app.room.generate import Choose
 from app.room.liveness import Role
+from app.room.meta import OURS
 from app.room.model_host import ModelHost
 from app.room.past import Past
 from app.room.ports import Compute, Link
@@ -30,6 +33,7 @@ from app.room.settings import RoomSettings, Visibility
 from app.room.styles import style_words
 from app.room.tasks import Tasks
 from app.room.watcher import Watching
+from app.room.weights.exchange import WeightExchange, WeightPorts
 from app.room.worker import Dial, Worker, WorkerPorts
 
 NO_MODEL = "No model runs in this room yet."
@@ -38,7 +42,8 @@ NOT_HERE = "This device does not run the model."
 
 @dataclass(frozen=True)
 class SidePorts:
-    """``compute`` None: this device only asks. ``pledge`` is what it lends, in bytes."""
+    """``compute`` None: this device only asks. ``pledge`` is what it lends, in bytes. ``certificate`` is what its
+    links show, ``relayed`` whether a relay is set up."""
 
     clock: Clock
     emit: Callable[[Event], None]
@@ -50,6 +55,9 @@ class SidePorts:
     copies: Callable[[], Copies]
     dial: Dial
     pledge: Callable[[], int]
+    certificate: RTCCertificate | None = None
+    relayed: Callable[[], bool] = lambda: False
+    weights_from_room: Callable[[], bool] = lambda: True
 
 
 class ModelSide:
@@ -69,11 +77,28 @@ class ModelSide:
         self._crowd = crowd
         self._settings = settings
         self._compute = SerialCompute(ports.compute) if ports.compute is not None else None
+        self.weights = WeightExchange(self._weight_ports())
         self.worker = self._new_worker(self._compute) if self._compute else None
         self._tasks = Tasks()
         self._runs: m.ReadyAll | None = None
         self._unheard: dict[str, m.Ask] = {}
         self._retiring: asyncio.Task[None] | None = None
+
+    def _weight_ports(self) -> WeightPorts:
+        ports, crowd = self._ports, self._crowd
+        return WeightPorts(
+            me=crowd.me,
+            clock=ports.clock,
+            table=ports.table,
+            links=lambda: [link for member in crowd.members if (link := crowd.link(member.id))],
+            dial=ports.dial,
+            ours=lambda id: any(member.id == id and member.meta.native == OURS for member in crowd.members),
+            model_host=lambda: self.host_id,
+            answering=lambda: self.answering,
+            relay_configured=ports.relayed,
+            allowed=ports.weights_from_room,
+            certificate=ports.certificate,
+        )
 
     def _new_worker(self, compute: Compute) -> Worker:
         worker = Worker(
@@ -86,6 +111,7 @@ class ModelSide:
                 tell=lambda message: self._crowd.send(self.host_id, message),
                 host_link=lambda: self._crowd.link(self.host_id),
                 copies=self._ports.copies(),
+                lenders=self.weights.lenders,
             ),
             pledge_bytes=self._ports.pledge,
         )
@@ -100,6 +126,8 @@ class ModelSide:
             table=self._ports.table,
             open_language=self._ports.open_language,
             settings=self._settings,
+            lenders=self.weights.lenders,
+            inventories=self.weights.inventories,
         )
         host = ModelHost(dealing, self._ports.choose, self._ports.copies(), self.past)
         host.talk.on_past = self._said
@@ -296,6 +324,8 @@ class ModelSide:
     def rtt(self, link: Link, seconds: float) -> None:
         if self.running is not None:
             self.running.rtt(link.peer_id, seconds)
+            if link.peer_id in self.running.dealing.chain_ids:
+                self.weights.pacer.measured(seconds)
 
     def watching(self) -> Watching:
         """How this device judges the silence of others."""
@@ -364,6 +394,7 @@ class ModelSide:
     # -- time -----------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
+        self.weights.tick()
         if self.running is not None:
             self.running.tick()
         elif self.following.overdue(self._ports.clock.now()):
@@ -376,6 +407,7 @@ class ModelSide:
 
     async def close(self) -> None:
         await self._tasks.close()
+        await self.weights.close()
         if self.host is not None:
             await self.host.close()
         if self.worker is not None:

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
+from aiortc import RTCCertificate
+
 from app.core.clock import Clock, SystemClock
 from app.models.table import ModelRecord, ModelTable
 from app.prompt.language import Language
@@ -50,6 +52,11 @@ class RoomTransport(Protocol):
     @property
     def identity(self) -> str:
         """That certificate with its key, so that the same room can be opened again; a secret."""
+        ...
+
+    @property
+    def certificate(self) -> RTCCertificate | None:
+        """What connections of this device show; None where there are none to show it."""
         ...
 
     @property
@@ -132,6 +139,8 @@ class RoomPorts:
     copies: Callable[[str], Copies] = _no_copies
     """Where a room, named by its code, keeps copies of computed states on this device's disk."""
     memory: RoomMemory = field(default_factory=NoMemory)
+    weights_from_room: Callable[[], bool] = lambda: True
+    """Whether weights are taken from, and given to, other devices of the room."""
 
 
 def room_transport(transport: Transport) -> RoomTransport:

@@ -22,13 +22,15 @@ MOST_BAD = 3
 class Peers:
     """Live links by peer id. What a peer says wrong is dropped; the third time its link ends.
 
-    ``on_message`` gets typed messages, ``on_gone`` a device whose link ended without our doing.
+    ``on_message`` gets typed messages, ``on_gone`` a device whose link ended without our doing, ``on_ended`` every
+    link that is over or was replaced.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.on_message: Callable[[Link, m.Message], None] = lambda _link, _message: None
         self.on_frame: Callable[[Link, Frame], None] = lambda _link, _frame: None
         self.on_gone: Callable[[str], None] = lambda _id: None
+        self.on_ended: Callable[[Link], None] = lambda _link: None
         self.on_rtt: Callable[[Link, float], None] = lambda _link, _seconds: None
         self._links: dict[str, Link] = {}
         self._bad: dict[str, int] = {}
@@ -45,6 +47,7 @@ class Peers:
         earlier = self._links.get(link.peer_id)
         if earlier is not None and earlier is not link:
             earlier.on_closed = lambda _reason: None
+            self.on_ended(earlier)
         self._links[link.peer_id] = link
         self._bad.pop(link.peer_id, None)
         self._watcher.add(link)
@@ -119,6 +122,7 @@ class Peers:
         if link is not None:
             link.on_closed = lambda _reason: None
             link.close(reason)
+            self.on_ended(link)
 
     def silence(self, id: str) -> float:
         """Seconds since the last byte."""

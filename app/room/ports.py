@@ -128,6 +128,11 @@ class Compute(Protocol):
         ...
 
     @property
+    def prompt_chunk(self) -> int:
+        """How many columns of a prompt are best given in one call."""
+        ...
+
+    @property
     def signature(self) -> str:
         """Names what made the state: model, layers, formats, order of sums. "" with nothing loaded."""
         ...

@@ -13,11 +13,10 @@ from app.room.copies import Copies, NoCopies
 from app.room.intents import Intent
 from app.room.meta import Meta, lending
 from app.room.model_side import ModelSide, SidePorts
-from app.room.outside import RoomPorts
+from app.room.outside import RoomPorts, RoomTransport
 from app.room.pledges import pledge_gb
 from app.room.settings import RoomSettings
 from app.room.state import RoomState
-from app.room.worker import Dial
 
 COMMANDS: dict[type, str] = {
     it.Continue: "continue",
@@ -48,7 +47,7 @@ class SeatPorts:
             return replace(self.outside.meta, webgpu=False, contrib_gb=0.0, fixed_host=False)
         return lending(self.outside.meta, gb, paused=paused)
 
-    def side(self, code: str, dial: Dial, meta: Callable[[], Meta]) -> SidePorts:
+    def side(self, code: str, transport: RoomTransport, meta: Callable[[], Meta]) -> SidePorts:
         """What this device's model side needs in room ``code``."""
         outside = self.outside
         return SidePorts(
@@ -60,7 +59,10 @@ class SeatPorts:
             open_language=outside.open_language,
             choose=outside.choose,
             copies=lambda: self.copies(code),
-            dial=dial,
+            dial=transport.dial,
+            certificate=transport.certificate,
+            relayed=lambda: bool(transport.relays.ice().usable),
+            weights_from_room=outside.weights_from_room,
             pledge=lambda: int(pledge_gb(meta()) * GIB),
         )
 

@@ -53,6 +53,10 @@ class SerialCompute:
         return self._compute.drafts
 
     @property
+    def prompt_chunk(self) -> int:
+        return self._compute.prompt_chunk
+
+    @property
     def signature(self) -> str:
         return self._compute.signature
 

@@ -160,6 +160,11 @@ class Transport:
         return self._dialer.identity
 
     @property
+    def certificate(self) -> RTCCertificate:
+        """What all connections of this device show."""
+        return self._dialer.certificate
+
+    @property
     def relays(self) -> Relays:
         """The relays this device uses; what it lends or borrows."""
         return self._relays

@@ -13,6 +13,7 @@ import msgspec
 from app.core.clock import Clock
 from app.core.errors import DeviceLost, LinkError, PooledError
 from app.engine.types import ColumnClass, Part
+from app.models.gather import Lenders
 from app.models.table import ModelTable
 from app.room import messages as m
 from app.room.copies import Copies, NoCopies
@@ -37,7 +38,8 @@ Dial = Callable[[str, bool], Awaitable[Link]]
 
 @dataclass(frozen=True)
 class WorkerPorts:
-    """``tell`` sends a message to the model host, ``host_link`` is the link to it, if any."""
+    """``tell`` sends a message to the model host, ``host_link`` is the link to it, if any. ``lenders`` are devices
+    to ask for the weights of a load."""
 
     me: str
     compute: Compute
@@ -47,6 +49,7 @@ class WorkerPorts:
     tell: Callable[[m.Message], None]
     host_link: Callable[[], Link | None]
     copies: Copies = field(default_factory=NoCopies)
+    lenders: Callable[[m.Load], Lenders | None] = lambda _load: None
 
 
 class Worker:
@@ -115,7 +118,7 @@ class Worker:
         if load.offload is not None or kv is None or precision is None:
             raise PooledError("This device cannot hold layers that way.", "Deal without it.")
         self._hidden, self._precision = record.hidden, precision
-        return LoadRequest(load.model, Part(lo, hi), load.ctx, kv, self._pledge_bytes())
+        return LoadRequest(load.model, Part(lo, hi), load.ctx, kv, self._pledge_bytes(), self._ports.lenders(load))
 
     async def _fill(self, request: LoadRequest, kept: bool) -> tuple[int, ...]:
         """The slots of states that lay on the disk."""

@@ -63,7 +63,7 @@ class Setting:
 def device(server: SignalServer, compute: ToyCompute, drafts: bool, stripes: int) -> Room:
     config = TransportConfig((server,), IceConfig(stun=()), stripes)
     ports = RoomPorts(
-        new_transport=lambda _signal: room_transport(Transport(config)),
+        new_transport=lambda _signal, _identity: room_transport(Transport(config)),
         compute=compute,
         table=TABLE,
         open_language=open_language,

@@ -77,7 +77,9 @@ class Hurried:
 
 def _device(server: SignalServer, clock: Clock) -> Room:
     ports = RoomPorts(
-        new_transport=lambda _signal: room_transport(Transport(TransportConfig((server,), stripes=2), clock)),
+        new_transport=lambda _signal, _identity: room_transport(
+            Transport(TransportConfig((server,), stripes=2), clock)
+        ),
         compute=ToyCompute(),
         table=TABLE,
         open_language=open_language,

@@ -192,6 +192,12 @@ class ToyCompute:
     kept: dict[str, State] = field(default_factory=dict[str, State])
     restored: list[int] = field(default_factory=list[int])
 
+    chunk: int = 512
+
+    @property
+    def prompt_chunk(self) -> int:
+        return self.chunk
+
     async def load(self, request: LoadRequest, progress: Progress) -> None:
         self.part = None
         progress(0.5)

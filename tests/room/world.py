@@ -145,6 +145,7 @@ class MemoryTransport:
         self.me = ""
         self.fingerprint = "ab" * 32
         self.identity = "a certificate"
+        self.certificate = None
         self.relays = Relays(IceConfig(), None, network.clock)
         self.on_waiting: Callable[[Waiting], None] = lambda _waiting: None
         self.on_withdrawn: Callable[[str], None] = lambda _id: None

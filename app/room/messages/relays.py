@@ -23,5 +23,5 @@ class LentRelay(msgspec.Struct, frozen=True):
 class RelayLease(Message, frozen=True, tag="ai-relay"):
     """Only from the creator, only to members: the relays they may use for another ``life`` seconds."""
 
-    relays: Annotated[tuple[LentRelay, ...], msgspec.Meta(max_length=8)]
-    life: Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+    relays: Annotated[tuple[LentRelay, ...], msgspec.Meta(max_length=8)] = ()
+    life: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
