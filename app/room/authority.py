@@ -34,7 +34,9 @@ HOST_ONLY: frozenset[type[m.Message]] = frozenset(
         m.CheckpointLoad,
     }
 )
-CREATOR_ONLY: frozenset[type[m.Message]] = frozenset({m.Roster, m.ModelHostIs, m.RulesAre, m.RelayLease})
+CREATOR_ONLY: frozenset[type[m.Message]] = frozenset(
+    {m.Roster, m.ModelHostIs, m.RulesAre, m.RelayLease, m.HeirAsked, m.Estate, m.HandedOver}
+)
 EITHER: frozenset[type[m.Message]] = frozenset({m.StartFailed, m.Silent})
 """The creator's word counts as much as the model host's: it may outlive a model host."""
 BETWEEN: frozenset[type[m.Message]] = frozenset({m.StartRefused, m.PastIs})
@@ -75,6 +77,8 @@ def counts(message: m.Message, sender: str, view: Viewpoint) -> bool:
         return sender == (view.host if owner else view.creator)
     if kind in CHAIN_ONLY:
         return view.hosts and sender in view.chain
+    if kind is m.HeirAnswer:
+        return owner
     if kind is m.Typing:
         return view.hosts or sender == view.host
     if kind is m.StartRequest:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from app.core.errors import ProtocolError
 from app.room import messages as m
 from app.room.authority import counts
-from app.room.events import Event, LinkMeasured, Member, RosterChanged
-from app.room.meta import Meta, read_meta, reduced_api, without_host_marks
+from app.room.events import Event, LinkMeasured, Member, Noticed, RosterChanged
+from app.room.meta import OURS, Meta, read_meta, reduced_api, without_host_marks
 from app.room.model_side import ModelSide, SidePorts
 from app.room.names import clean_name, unique_name
 from app.room.past import read_past
@@ -18,6 +19,7 @@ from app.room.ports import Message as RawMessage
 from app.room.roster import Roster
 from app.room.settings import RoomSettings, Visibility
 from app.room.starts import Starts, StartsPorts
+from app.room.state import NoticeKind
 from app.room.styles import rules, style_message
 
 PROBE_SECONDS = 1.5
@@ -47,6 +49,8 @@ class Creator:
         self._roster = Roster((me,))
         self._probes: dict[str, _Probe] = {}
         self._relays: m.RelayLease | None = None
+        self._heir = ""
+        self.on_heir: Callable[[Member, m.HeirAnswer], None] = lambda _heir, _answer: None
         self._peers = Peers(ports.clock)
         self._peers.on_message = self._heard
         self._peers.on_frame = lambda link, frame: self.side.frame(frame, link.peer_id)
@@ -187,6 +191,8 @@ class Creator:
                 pass
             case m.StartRequest():
                 self.starts.press(member.id, member.name, message)
+            case m.HeirAnswer():
+                self._heir_answered(member, message)
             case m.StartRefused():
                 self.starts.refused(member, message)
             case m.VisibilityIs() | m.StyleIs():
@@ -267,6 +273,33 @@ class Creator:
         self.side.tick()
         self.starts.tick()
         self._decide_probes()
+
+    def ask_heir(self, id: str) -> None:
+        """Offers the room to a member of our own kind; its answer comes by ``on_heir``."""
+        member = self._roster.find(id)
+        if member is None or id == self.me or member.meta.native != OURS:
+            self._emit(Noticed("Only a device with this program can own the room.", kind=NoticeKind.BAD))
+            return
+        self._heir = id
+        self.send(id, m.HeirAsked())
+
+    def _heir_answered(self, member: Member, answer: m.HeirAnswer) -> None:
+        if member.id != self._heir:
+            return
+        self._heir = ""
+        if answer.yes:
+            self.on_heir(member, answer)
+        else:
+            self._emit(Noticed(f"{member.name} does not want to own the room."))
+
+    def hand_over(self, heir: Member, left: m.Estate, fingerprint: str) -> None:
+        """The heir gets everything, the others hear whom to expect; then this device only leaves."""
+        self.send(heir.id, left)
+        told = m.HandedOver(heir.id, heir.name, fingerprint)
+        for member in self.members:
+            if member.id != heir.id:
+                self.send(member.id, told)
+        self._peers.broadcast(m.Leaving(final=True))
 
     def close_room(self) -> None:
         """Everybody hears that the room is over for good."""

@@ -12,6 +12,7 @@ from app.room.codes import creator_id, random_code
 from app.room.creator import Creator
 from app.room.dealing import StartWish
 from app.room.gate import Gate
+from app.room.handover import estate
 from app.room.intents import Intent
 from app.room.invite import Invite
 from app.room.kinds import kind_of
@@ -43,6 +44,7 @@ class CreatorSeat:
         self._transport: RoomTransport = ports.outside.new_transport("", saved.identity if saved else "")
         self._creator: Creator | None = None
         self._kept: tuple[object, ...] = ()
+        self._handed = False
 
     async def enter(self) -> None:
         self._ports.emit(ev.Connecting(self._code, "Opening the room again" if self._saved else "Opening the room"))
@@ -51,6 +53,7 @@ class CreatorSeat:
         await self._transport.open_room(self._code, self._gate, self._hello(), again)
         creator = self._creator = self._open()
         self._lend_relays(creator)
+        creator.on_heir = lambda heir, answer: self._hand_over(creator, heir, answer)
         link = self._ports.outside.link_of(Invite(self._code, self._gate.key, fingerprint=self._transport.fingerprint))
         self._ports.emit(ev.InviteMade(ShownInvite(self._code, link, has_key=True)))
         if self._saved is not None:
@@ -150,6 +153,8 @@ class CreatorSeat:
                 self._ports.emit(ev.WaitingGone(intent.id))
             case it.Disconnect():
                 creator.disconnect(intent.id, "The room's owner disconnected this device.")
+            case it.HandOver():
+                creator.ask_heir(intent.id)
             case it.SetPledge():
                 self._gb = intent.gb
                 self._lend(creator, paused=self._meta.paused)
@@ -164,6 +169,13 @@ class CreatorSeat:
                 creator.starts.press(creator.me, self._name, request)
             case _:
                 talk_to_model(creator.side, intent)
+
+    def _hand_over(self, creator: Creator, heir: ev.Member, answer: m.HeirAnswer) -> None:
+        """The heir has agreed. Nothing of the room stays here, and nobody is told that it is over."""
+        self._handed = True
+        creator.hand_over(heir, estate(creator, self._gate), answer.fp)
+        self._ports.emit(ev.Noticed(f"{heir.name} owns the room now."))
+        self._ports.leave()
 
     def _lend(self, creator: Creator, *, paused: bool) -> None:
         self._meta = self._ports.meta(self._gb, paused=paused)
@@ -180,7 +192,7 @@ class CreatorSeat:
         creator = self._creator
         if creator is not None:
             self._keep(creator)
-            if final:
+            if final and not self._handed:
                 creator.close_room()
             await creator.close()
         if final:

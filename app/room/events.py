@@ -72,6 +72,13 @@ class RosterChanged:
 
 
 @dataclass(frozen=True)
+class HeirWanted:
+    """The creator offers the room to this device; False: no longer."""
+
+    wanted: bool
+
+
+@dataclass(frozen=True)
 class WaitingAdded:
     request: WaitingRequest
 
@@ -328,6 +335,7 @@ Event = (
     | InviteMade
     | Failed
     | RosterChanged
+    | HeirWanted
     | WaitingAdded
     | WaitingGone
     | RowsChanged

@@ -56,6 +56,20 @@ class Disconnect:
 
 
 @dataclass(frozen=True)
+class HandOver:
+    """Leave the room to another device, which owns it from then on (creator)."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class AnswerHeir:
+    """Own the room that its creator offers, or not."""
+
+    yes: bool
+
+
+@dataclass(frozen=True)
 class SetPledge:
     """Lend another amount of memory from this device."""
 
@@ -162,6 +176,8 @@ Intent = (
     | Allow
     | Deny
     | Disconnect
+    | HandOver
+    | AnswerHeir
     | SetPledge
     | PauseLending
     | ChooseModel

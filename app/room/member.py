@@ -11,9 +11,20 @@ from app.core.errors import PooledError
 from app.room import messages as m
 from app.room.authority import counts
 from app.room.dealing import StartWish
-from app.room.events import CreatorLost, Event, LinkMeasured, Member, RoomEnded, RosterChanged, SettingsChanged
+from app.room.events import (
+    CreatorLost,
+    Event,
+    HeirWanted,
+    LinkMeasured,
+    Member,
+    Noticed,
+    RoomEnded,
+    RosterChanged,
+    SettingsChanged,
+)
 from app.room.meta import Meta
 from app.room.model_side import ModelSide, SidePorts
+from app.room.names import clean_name
 from app.room.past import read_past
 from app.room.peers import Peers
 from app.room.pick import model_host_of
@@ -34,7 +45,8 @@ NOT_PICKED = "This device sees other devices in the room, so it does not run the
 class MemberPorts:
     """``lost`` is called when the creator's link ends without a goodbye, ``over`` when the room has ended.
 
-    ``borrow`` takes relays that the creator lends.
+    ``borrow`` takes relays that the creator lends, ``inherit`` the room itself, ``moved`` the fingerprint of the
+    certificate that its next creator will show.
     """
 
     me: str
@@ -43,6 +55,8 @@ class MemberPorts:
     lost: Callable[[], None]
     over: Callable[[], None]
     borrow: Callable[[m.RelayLease], None]
+    inherit: Callable[[m.Estate], None]
+    moved: Callable[[str], None]
 
 
 class MemberSession:
@@ -156,6 +170,13 @@ class MemberSession:
                 self.side.named(message.id)
             case m.StartRequest():
                 self._start_came(message)
+            case m.HeirAsked():
+                self._emit(HeirWanted(wanted=True))
+            case m.Estate():
+                self._ports.inherit(message)
+            case m.HandedOver():
+                self._emit(Noticed(f"{clean_name(message.name, message.id)} owns the room now."))
+                self._ports.moved(message.fp)
             case m.RelayLease():
                 self._ports.borrow(message)
             case m.PastIs():

@@ -12,6 +12,7 @@ from app.room import intents as it
 from app.room import messages as m
 from app.room.codes import code_of, creator_id
 from app.room.gate import Credentials
+from app.room.handover import inherited
 from app.room.intents import Intent
 from app.room.invite import parse_invite
 from app.room.member import MemberPorts, MemberSession
@@ -21,7 +22,7 @@ from app.room.near import Near, parse_near
 from app.room.outside import Admitted, RoomTransport
 from app.room.ports import Link, Message
 from app.room.relays import read_lease_message
-from app.room.saved_room import SavedJoin
+from app.room.saved_room import SavedJoin, SavedRoom
 from app.room.seat import SeatPorts, talk_to_model
 from app.room.state import Invite as ShownInvite
 from app.room.state import RoomState
@@ -53,6 +54,8 @@ class MemberSeat:
         self._transport: RoomTransport | None = None
         self._session: MemberSession | None = None
         self._tasks = Tasks()
+        self._agreed = False
+        self._inherited: SavedRoom | None = None
         self._lost_at: float | None = None
         self._knocked_at = 0.0
         self._knocking: asyncio.Task[None] | None = None
@@ -118,14 +121,36 @@ class MemberSeat:
         saved = SavedJoin(self._code, self._name, self._gb, self._where)
         self._ports.outside.memory.keep(lambda: saved)
         side = self._ports.side(self._code, transport, lambda: self._meta)
-        lost, over = self._creator_lost, self._room_over
-        return MemberSession(MemberPorts(transport.me, link.peer_id, side, lost, over, self._borrow))
+        return MemberSession(
+            MemberPorts(
+                me=transport.me,
+                creator=link.peer_id,
+                side=side,
+                lost=self._creator_lost,
+                over=self._room_over,
+                borrow=self._borrow,
+                inherit=self._inherit,
+                moved=self._moved,
+            )
+        )
+
+    def _inherit(self, left: m.Estate) -> None:
+        """Only after this device said yes. It opens the room once its creator has gone."""
+        if self._transport is not None and self._agreed:
+            self._inherited = inherited(left, self._code, self._name, self._gb, self._transport.identity)
+
+    def _moved(self, fingerprint: str) -> None:
+        """The next creator shows another certificate; the pass shows that it is the room's."""
+        self._credentials = replace(self._credentials, fingerprint=fingerprint)
 
     def _borrow(self, lease: m.RelayLease) -> None:
         if self._transport is not None:
             self._transport.relays.borrow(read_lease_message(lease))
 
     def _creator_lost(self) -> None:
+        if self._inherited is not None:
+            self._ports.take_over(self._inherited)
+            return
         self._lost_at = self._ports.outside.clock.now()
         self._knocked_at = self._lost_at - KNOCK_PERIOD
 
@@ -166,6 +191,8 @@ class MemberSeat:
         if session is None:
             return
         match intent:
+            case it.AnswerHeir():
+                self._answer_heir(session, intent.yes)
             case it.SetPledge():
                 self._gb = intent.gb
                 self._lend(session, paused=self._meta.paused)
@@ -175,6 +202,12 @@ class MemberSeat:
                 session.start(state.chosen, state.context)
             case _:
                 talk_to_model(session.side, intent)
+
+    def _answer_heir(self, session: MemberSession, yes: bool) -> None:
+        self._agreed = yes
+        self._ports.emit(ev.HeirWanted(wanted=False))
+        fingerprint = self._transport.fingerprint if self._transport else ""
+        session.send(session.creator, m.HeirAnswer(yes=yes, fp=fingerprint))
 
     def _lend(self, session: MemberSession, *, paused: bool) -> None:
         self._meta = self._ports.meta(self._gb, paused=paused)

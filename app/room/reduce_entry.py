@@ -10,6 +10,7 @@ from app.room.events import (
     CreatorLost,
     Entered,
     Failed,
+    HeirWanted,
     InLobby,
     InviteMade,
     LeftRoom,
@@ -94,6 +95,11 @@ def _creator_lost(state: RoomState, event: CreatorLost) -> RoomState:
 def _creator_found(state: RoomState, event: CreatorFound) -> RoomState:
     """What runs is told anew by the model host right after."""
     return replace(state, phase=Phase.ROOM, held_by="", trouble="", remedy="", load=None)
+
+
+@reduces(HeirWanted)
+def _heir_wanted(state: RoomState, event: HeirWanted) -> RoomState:
+    return replace(state, heir_wanted=event.wanted)
 
 
 @reduces(WaitingAdded)

@@ -165,7 +165,11 @@ class Room:
         if seat is None:
             self.emit(ev.Offered(None))
             return
-        await self._leave_seat(final=True)
+        await self._sit(seat, final=True)
+
+    async def _sit(self, seat: Seat, *, final: bool) -> None:
+        """From one seat to another; ``final``: the one before was left on purpose."""
+        await self._leave_seat(final=final)
         self._seat = seat
         try:
             await seat.enter()
@@ -176,7 +180,7 @@ class Room:
 
     def _new_seat(self, intent: it.OpenRoom | it.JoinRoom | it.Reopen) -> Seat | None:
         """None where there is no room to go back to."""
-        ports = SeatPorts(self._ports, self.emit, self._settings)
+        ports = self._seat_ports()
         last = self._ports.memory.last() if isinstance(intent, it.Reopen) else None
         match intent, last.saved if last else None:
             case it.OpenRoom(), _:
@@ -189,6 +193,19 @@ class Room:
                 return MemberSeat(ports, it.JoinRoom(saved.where or saved.code, saved.name, saved.gb))
             case _:
                 return None
+
+    def _seat_ports(self) -> SeatPorts:
+        return SeatPorts(
+            self._ports, self.emit, self._settings, leave=lambda: self.handle(it.Leave()), take_over=self._take_over
+        )
+
+    def _take_over(self, saved: SavedRoom) -> None:
+        """The seat of a member becomes the creator's."""
+        self._stop_entering()
+        self._entering = self._tasks.start(self._open_taken(saved), "take the room over")
+
+    async def _open_taken(self, saved: SavedRoom) -> None:
+        await self._sit(CreatorSeat(self._seat_ports(), it.OpenRoom(saved.name, saved.gb), saved), final=False)
 
     async def _leave(self) -> None:
         await self._leave_seat(final=True)

@@ -15,6 +15,7 @@ from app.room.meta import Meta, lending
 from app.room.model_side import ModelSide, SidePorts
 from app.room.outside import RoomPorts, RoomTransport
 from app.room.pledges import pledge_gb
+from app.room.saved_room import SavedRoom
 from app.room.settings import RoomSettings
 from app.room.state import RoomState
 
@@ -29,9 +30,13 @@ COMMANDS: dict[type, str] = {
 
 @dataclass(frozen=True)
 class SeatPorts:
+    """``leave`` ends the seat from within, ``take_over`` opens a room in its place that another device left to us."""
+
     outside: RoomPorts
     emit: Callable[[ev.Event], None]
     settings: RoomSettings
+    leave: Callable[[], None]
+    take_over: Callable[[SavedRoom], None]
 
     def copies(self, code: str) -> Copies:
         """Nothing is written where the person does not want it."""

@@ -276,6 +276,8 @@ class RoomState:
     devices: tuple[Device, ...] = ()
     """In the creator's join order, API clients included."""
     waiting: tuple[WaitingRequest, ...] = ()
+    heir_wanted: bool = False
+    """The creator asks whether this device will own the room from now on."""
     rows: tuple[ModelRow, ...] = ()
     chosen: str = ""
     """Key of the chosen model; follows the largest that fits until a person chooses."""

@@ -139,6 +139,7 @@ class Transport:
         self._dialer.on_line = self._incoming
         self._stripes = Stripes(self._dialer, self.links, self._prove_stripe, config.stripes, self._clock)
         self._near_door: NearDoor | None = None
+        self._found: tuple[SignalServer, ...] = ()
         self._member = False
         self._news = ServerNews(self._clock)
         self._tasks = Tasks()
@@ -341,8 +342,12 @@ class Transport:
 
     def _servers_to_try(self) -> list[SignalServer]:
         current = self._signaling.server
-        others = [server for server in self._config.servers if server != current]
-        return [current, *others] if current is not None else others
+        first = (current,) if current is not None else ()
+        return list(dict.fromkeys([*first, *self._found, *self._config.servers]))
+
+    def look_at(self, servers: Sequence[SignalServer]) -> None:
+        """Room servers that were found since: a creator that restarted, or another one, may be at a new address."""
+        self._found = tuple(servers)
 
     async def _enter(self, line: Line, credentials: Credentials) -> Entered:
         decided: asyncio.Future[Entered] = asyncio.get_running_loop().create_future()

@@ -15,6 +15,7 @@ from app.room.messages.base import (
     NumberByName,
 )
 from app.room.messages.codec import KINDS, decode, encode, layer_words, line, read_layer_words
+from app.room.messages.estate import Estate, HandedOver, HeirAnswer, HeirAsked
 from app.room.messages.presence import Bye, Died, Hello, Leaving, Ping, Pledge, Pong, Roster, RosterEntry
 from app.room.messages.relays import LentRelay, RelayLease
 from app.room.messages.start import (
@@ -104,6 +105,10 @@ __all__ = [
     "Died",
     "DirectAsk",
     "DirectOffer",
+    "Estate",
+    "HandedOver",
+    "HeirAnswer",
+    "HeirAsked",
     "Hello",
     "History",
     "HistoryItem",

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from app.core.errors import ProtocolError
-from app.room.messages import presence, relays, start, states, talk, weights
+from app.room.messages import estate, presence, relays, start, states, talk, weights
 from app.room.messages.base import LONGEST_LINE, Message
 
-PARTS = (presence, relays, start, states, talk, weights)
+PARTS = (estate, presence, relays, start, states, talk, weights)
 KINDS: dict[str, type[Message]] = {str(kind.__struct_config__.tag): kind for kind in Message.__subclasses__()}
 
 
