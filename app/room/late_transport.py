@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +33,10 @@ class ServedTransport(RoomTransport, Protocol):
     def server(self) -> SignalServer | None: ...
 
     async def open_near(self, server: SignalServer, alias: str) -> None: ...
+
+    def look_at(self, servers: Sequence[SignalServer]) -> None:
+        """Room servers found since, to be tried by the next join."""
+        ...
 
 
 MakeTransport = Callable[[tuple[SignalServer, ...]], ServedTransport]
@@ -109,6 +113,8 @@ class LateTransport:
             # A link with a key that names no room server means the public one: only a typed code is looked for.
             known = self._linked or bool(credentials.key)
             self._begin(() if known else await self._around.nearby.find(code))
+        else:
+            self._there().look_at(await self._around.nearby.find(code))
         return await self._there().join(code, credentials, hello)
 
     async def join_near(self, near: Near, hello: Message) -> Admitted:
