@@ -32,6 +32,7 @@ class _Probe:
 
     link: Link
     newcomer: Member
+    hello: m.Hello
     holder: str
     until: float
     asked_at: float
@@ -112,7 +113,7 @@ class Creator:
             self._left(holder.id, final=False)
             self._seat(link, newcomer, hello)
         else:
-            self._probe(link, newcomer, holder.id)
+            self._probe(link, newcomer, hello, holder.id)
 
     def _renamed(self, newcomer: Member) -> Member:
         return replace(newcomer, name=unique_name(newcomer.name, self._roster.names))
@@ -121,9 +122,9 @@ class Creator:
         link = self._peers.link(id)
         return link is None or not link.open or (back and self._peers.silence(id) > PROBE_SECONDS)
 
-    def _probe(self, link: Link, newcomer: Member, holder: str) -> None:
+    def _probe(self, link: Link, newcomer: Member, hello: m.Hello, holder: str) -> None:
         now = self._clock.now()
-        probe = _Probe(link, newcomer, holder, now + PROBE_SECONDS, now)
+        probe = _Probe(link, newcomer, hello, holder, now + PROBE_SECONDS, now)
         self._probes[link.peer_id] = probe
         link.on_message = lambda raw: probe.kept.append(raw) if len(probe.kept) < MOST_KEPT else None
         self._peers.ping(holder)
@@ -139,9 +140,11 @@ class Creator:
             if not lives and now < probe.until:
                 continue
             del self._probes[id]
-            if not lives:
+            if lives:
+                self._seat(probe.link, self._renamed(probe.newcomer), m.Hello())
+            else:
                 self._left(probe.holder, final=False)
-            self._seat(probe.link, self._renamed(probe.newcomer), m.Hello())
+                self._seat(probe.link, probe.newcomer, probe.hello)
             for raw in probe.kept:
                 self._peers.heard(probe.link, raw)
 

@@ -96,6 +96,7 @@ class Dealing:
         self._ms_per_layer: dict[str, float] = {}
         self._late: tuple[str, ...] = ()
         self._deaths: dict[str, int] = {}
+        self._shares: dict[str, dealt.Dealt] = {}
         self._lowered: dict[str, float] = {}
 
     # -- starting ---------------------------------------------------------------------------------------
@@ -161,6 +162,7 @@ class Dealing:
         planned = self._plan(record, wish)
         self.language = await self._ports.open_language(record)
         self.planned, self._own_ready, self._own_progress = planned, False, 0.0
+        self._shares |= dealt.by_name(planned)
         self.chain = Chain(
             self._ports.compute, record.hidden, self._hops(planned), self._ports.clock, hybrid=record.hybrid
         )
@@ -203,17 +205,14 @@ class Dealing:
 
     def died_loading(self, member: Member) -> None:
         """A device whose process ended while it loaded its share is dealt less next time, or nothing."""
-        planned = self.planned
-        at = next((i for i, m in enumerate(planned.members) if m.name == member.name), None) if planned else None
-        if planned is None or at is None or at not in planned.deal.used:
+        share = self._shares.get(member.name)
+        if share is None:
             return
         deaths = self._deaths[member.name] = self._deaths.get(member.name, 0) + 1
-        layers = planned.deal.assigned[planned.deal.used.index(at)]
-        layer_gb = planned.need.layer_bytes / GIB
-        share = share_after_death(layers, layer_gb, pledge_gb(planned.members[at].meta), deaths)
-        self._lowered[member.name] = DROPPED if share is None else share
+        smaller = share_after_death(share.layers, share.layer_gb, share.pledge_gb, deaths)
+        self._lowered[member.name] = DROPPED if smaller is None else smaller
         why = "Its program ended while it loaded its layers; it gets fewer."
-        self._ports.crowd.send(member.id, m.Share(gb=share or 0.0, drop=share is None, why=why))
+        self._ports.crowd.send(member.id, m.Share(gb=smaller or 0.0, drop=smaller is None, why=why))
         if self.stage is Stage.DEGRADED:
             self.redeal("")
 

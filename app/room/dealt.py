@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from app.core.units import GIB
 from app.engine.types import KvFormat, Part
@@ -36,6 +37,22 @@ def loads(planned: Plan, precision: Precision = Precision.HALF) -> list[tuple[Me
     hidden = precision.value if all_can else Precision.HALF.value
     key, positions = planned.record.key, planned.context.positions
     return [(planned.members[i], m.Load(key, bounds, positions, planned.kv, hidden=hidden)) for i, bounds in pairs]
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """What one device was given: layers, GB of one, and the GB it lent."""
+
+    layers: int
+    layer_gb: float
+    pledge_gb: float
+
+
+def by_name(planned: Plan) -> dict[str, Dealt]:
+    layer_gb = planned.need.layer_bytes / GIB
+    pairs = zip(planned.deal.used, planned.deal.assigned, strict=True)
+    members = [(planned.members[i], layers) for i, layers in pairs]
+    return {member.name: Dealt(layers, layer_gb, pledge_gb(member.meta)) for member, layers in members}
 
 
 def shares(planned: Plan) -> list[tuple[Member, int]]:

@@ -43,7 +43,8 @@ LINES = {
 class MemberSeat:
     """Joins, follows, and comes back."""
 
-    def __init__(self, ports: SeatPorts, intent: it.JoinRoom) -> None:
+    def __init__(self, ports: SeatPorts, intent: it.JoinRoom, died: m.Died | None = None) -> None:
+        """``died``: what this device was doing when its program ended, for the model host to deal it less."""
         self._ports = ports
         self._where = intent.where
         self._name = clean_name(intent.name, "otter")
@@ -54,6 +55,9 @@ class MemberSeat:
         self._transport: RoomTransport | None = None
         self._session: MemberSession | None = None
         self._tasks = Tasks()
+        self._died = died
+        self._over = False
+        self._kept: SavedJoin | None = None
         self._agreed = False
         self._inherited: SavedRoom | None = None
         self._lost_at: float | None = None
@@ -85,7 +89,17 @@ class MemberSeat:
     async def _join(self, transport: RoomTransport, *, back: bool) -> None:
         self._admitted(await transport.join(self._code, self._credentials, self._hello(back=back)))
 
+    def _keep(self, session: MemberSession) -> None:
+        """What a restart needs, the load it may die of included."""
+        worker = session.side.worker
+        loading = worker is not None and worker.loading
+        saved = SavedJoin(self._code, self._name, self._gb, self._where, loading)
+        if saved != self._kept:
+            self._kept = saved
+            self._ports.outside.memory.keep(lambda: saved)
+
     def _admitted(self, admitted: Admitted) -> None:
+        self._died = None
         text = admitted.pass_text
         if text:
             self._credentials = replace(self._credentials, pass_text=text)
@@ -93,6 +107,8 @@ class MemberSeat:
 
     def _hello(self, *, back: bool) -> Message:
         hello: dict[str, object] = {"name": self._name, "meta": meta_map(self._meta)}
+        if self._died is not None:
+            hello["died"] = m.encode_part(self._died)
         return {**hello, "back": 1} if back else hello
 
     def _progress(self, state: TransportState) -> None:
@@ -118,8 +134,6 @@ class MemberSeat:
     def _begin(self, transport: RoomTransport, link: Link) -> MemberSession:
         self._ports.emit(ev.Entered(transport.me, link.peer_id, self._code))
         self._ports.emit(ev.InviteMade(ShownInvite(self._code)))
-        saved = SavedJoin(self._code, self._name, self._gb, self._where)
-        self._ports.outside.memory.keep(lambda: saved)
         side = self._ports.side(self._code, transport, lambda: self._meta)
         return MemberSession(
             MemberPorts(
@@ -155,15 +169,16 @@ class MemberSeat:
         self._knocked_at = self._lost_at - KNOCK_PERIOD
 
     def _room_over(self) -> None:
-        self._lost_at = None
+        self._over, self._lost_at = True, None
         self._ports.outside.memory.forget()
         if self._session is not None:
             self._session.side.forget()
             self._tasks.start(self._ports.copies(self._code).drop_all(), "forget the room")
 
     def tick(self) -> None:
-        if self._session is not None:
+        if self._session is not None and not self._over:
             self._session.tick()
+            self._keep(self._session)
         if self._lost_at is not None:
             self._knock(self._lost_at, self._ports.outside.clock.now())
 

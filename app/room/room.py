@@ -9,6 +9,7 @@ from collections.abc import Callable
 from app.core.errors import PooledError
 from app.room import events as ev
 from app.room import intents as it
+from app.room import messages as m
 from app.room.creator_seat import CreatorSeat
 from app.room.intents import Intent
 from app.room.member_seat import MemberSeat
@@ -60,7 +61,8 @@ class Room:
         return lambda: self._subscribers.remove(subscriber)
 
     def start(self) -> None:
-        self._tasks.start(self._beat(), "room clock")
+        """The clock goes on after a fault of our own in one of its ticks, which was logged."""
+        self._tasks.start(self._beat(), "room clock", lambda _error: self.start())
 
     async def _beat(self) -> None:
         while True:
@@ -190,7 +192,8 @@ class Room:
             case _, SavedRoom() as saved:
                 return CreatorSeat(ports, it.OpenRoom(saved.name, saved.gb), saved)
             case _, SavedJoin() as saved:
-                return MemberSeat(ports, it.JoinRoom(saved.where or saved.code, saved.name, saved.gb))
+                died = m.Died(during="loading", ago=last.age, loading=True) if last and saved.loading else None
+                return MemberSeat(ports, it.JoinRoom(saved.where or saved.code, saved.name, saved.gb), died)
             case _:
                 return None
 

@@ -54,12 +54,13 @@ class SavedRoom(msgspec.Struct, frozen=True, tag="room"):
 
 
 class SavedJoin(msgspec.Struct, frozen=True, tag="join"):
-    """A place in somebody else's room; its pass is kept with the secrets."""
+    """A place in somebody else's room; its pass is kept with the secrets. ``loading``: layers were being loaded."""
 
     code: str
     name: str
     gb: float
     where: str = ""
+    loading: bool = False
     format: int = FORMAT
 
 

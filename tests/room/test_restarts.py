@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -142,3 +143,26 @@ async def test_a_member_whose_program_ended_is_back_under_its_name(world: World)
     assert [device.name for device in otter.state.devices] == ["otter", "heron"]
     assert texts(again) == [("One?", first)]
     assert await ask(world, again, "Two?") == otter.answer
+
+
+async def test_a_member_that_dies_while_loading_is_dealt_less_when_it_is_back(world: World) -> None:
+    otter, *others = boxes = await world.room(2, 3, 4)
+    for box in others:
+        box.compute.slow_load = asyncio.Event()
+    otter.do(it.Start())
+    await world.until(lambda: any(d.layers for d in otter.state.devices), 5)
+    await world.run(0.5)
+    before = {d.name: d.layers for d in otter.state.devices if d.layers}
+    holder = next(box for box in others if box.name in before)
+    for box in others:
+        box.compute.slow_load.set() if box.compute.slow_load else None
+    world.crash(holder)
+    await world.run(3)
+    again = await world.restart(holder)
+    live = [again if box is holder else box for box in boxes]
+    await world.until(lambda: all(box.state.phase is Phase.ONLINE for box in live), 120)
+    after = {d.name: d.layers for d in otter.state.devices if d.layers}
+    assert after != before
+    told = [said for link in world.network.links for said in link.sent if said.get("t") == "ai-share"]
+    assert len(told) == 1
+    assert await ask(world, again, "Now?") == otter.answer

@@ -51,6 +51,11 @@ def encode(message: Message) -> dict[str, object]:
     return _plain(msgspec.to_builtins(message, builtin_types=(bytes,)))
 
 
+def encode_part(part: msgspec.Struct) -> dict[str, object]:
+    """A struct inside a message that is built by hand."""
+    return _plain(msgspec.to_builtins(part))
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(kept) for name, kept in value.items() if kept is not None and kept is not False}
