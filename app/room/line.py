@@ -19,6 +19,8 @@ STRIPE_LABEL = "stripe"
 MAX_BACKLOG = 64 * 2**20
 PARTING_S = 0.3
 MAX_UNHEARD = 64
+MOST_BAD = 3
+"""Pieces that cannot be read after which a line is closed."""
 
 
 class Line:
@@ -52,6 +54,7 @@ class Line:
         self._assembler = Assembler()
         self._on_message: Callable[[Message], None] | None = None
         self._unheard: list[Message] = []
+        self._bad = 0
         self._parting: asyncio.TimerHandle | None = None
         connection.on_control = self._data
         connection.on_heard = self._heard
@@ -108,12 +111,18 @@ class Line:
         try:
             value = self._assembler.feed(data)
         except ProtocolError as error:
-            log.info("%s (%s)", error.what, self.peer_id)
+            self._unreadable(error)
             return
         if value is CLOSE_REQUEST:
             self.close("closed by the other device")
         elif isinstance(value, Mapping) and isinstance(value.get("t"), str):
             self._take(cast("Message", without_nulls(value)))
+
+    def _unreadable(self, error: ProtocolError) -> None:
+        log.info("%s (%s)", error.what, self.peer_id)
+        self._bad += 1
+        if self._bad >= MOST_BAD:
+            self.close("what it sends cannot be read")
 
     def _take(self, message: Message) -> None:
         if self._on_message is None:

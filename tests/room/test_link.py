@@ -204,3 +204,13 @@ async def test_a_peer_that_does_not_read_is_dropped() -> None:
     rig.link.send({"t": "x"})
     await asyncio.sleep(0)
     assert rig.ended
+
+
+async def test_the_third_unreadable_piece_ends_the_link() -> None:
+    rig = Rig()
+    rig.link.start()
+    for _ in range(2):
+        rig.main.on_control(b"\xdf\xff")
+    assert rig.link.open
+    rig.main.on_control(b"\xdf\xff")
+    assert not rig.link.open
