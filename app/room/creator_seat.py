@@ -29,6 +29,8 @@ from app.room.state import Invite as ShownInvite
 from app.room.state import RoomState, WaitingRequest
 from app.room.styles import read_rules, rules
 
+NOBODY = ("", "")
+
 
 class CreatorSeat:
     """Owns a room, a new one or, with ``saved``, the one it had before a restart."""
@@ -83,7 +85,8 @@ class CreatorSeat:
         creator.show(m.History(items=past.history))
         if saved.wish is not None:
             wish = StartWish(saved.wish.model, saved.wish.context, saved.wish.by)
-            creator.starts.resume(wish, saved.host, frozenset(saved.holders) - {self._name})
+            holders = frozenset(saved.holders) - {self._name} if saved.holders else None
+            creator.starts.resume(wish, saved.host, holders)
 
     # -- kept for a restart ---------------------------------------------------------------------------------
 
@@ -93,14 +96,13 @@ class CreatorSeat:
     def _keep(self, creator: Creator) -> None:
         """Everything a restart needs, whenever some of it has changed."""
         side, starts, identity = creator.side, creator.starts, self._transport.identity
-        host = "" if side.hosts else creator.name_of(side.host_id)
-        now = (side.past, creator.settings, starts.wish, host, side.holders, self._gate, self._gb)
+        host, holders = _who_runs(creator)
+        now = (side.past, creator.settings, starts.wish, host, holders, self._gate, self._gb)
         if now == self._kept:
             return
         self._kept = now
         past, settings, gate = side.past, creator.settings, self._gate
         wish = SavedWish(starts.wish.model, starts.wish.context, starts.wish.by) if starts.wish else None
-        holders = side.holders
         self._ports.outside.memory.keep(
             lambda: SavedRoom(
                 code=self._code,
@@ -173,7 +175,7 @@ class CreatorSeat:
     def _hand_over(self, creator: Creator, heir: ev.Member, answer: m.HeirAnswer) -> None:
         """The heir has agreed. Nothing of the room stays here, and nobody is told that it is over."""
         self._handed = True
-        creator.hand_over(heir, estate(creator, self._gate), answer.fp)
+        creator.hand_over(heir, estate(creator, self._gate, heir), answer.fp)
         self._ports.emit(ev.Noticed(f"{heir.name} owns the room now."))
         self._ports.leave()
 
@@ -199,3 +201,13 @@ class CreatorSeat:
             self._ports.outside.memory.forget()
             await self._ports.copies(self._code).drop_all()
         await self._transport.close()
+
+
+def _who_runs(creator: Creator) -> tuple[tuple[str, str], tuple[str, ...]]:
+    """The device that runs the model, where it is another one, and who holds layers; or whom a start waits for."""
+    side, starts = creator.side, creator.starts
+    if starts.lost is not None:
+        return (starts.lost.id, starts.lost.name), side.holders
+    if starts.waits:
+        return NOBODY, tuple(sorted(starts.awaited))
+    return NOBODY if side.hosts else (side.host_id, creator.name_of(side.host_id)), side.holders

@@ -381,6 +381,9 @@ class Dealing:
         hop = self.chain.named(member.name) if self.chain else None
         if hop is None or hop.here or self.stage is not Stage.DEGRADED or self.chain is None:
             return False
+        if not member.meta.webgpu:
+            self.redeal("")
+            return False
         hop.id, hop.meta, hop.link = member.id, member.meta, self._ports.crowd.link(member.id)
         self._neighbours()
         self._ports.crowd.send(hop.id, hop.load)

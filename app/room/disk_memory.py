@@ -72,5 +72,5 @@ class DiskMemory:
         while (work := self._waiting.get()) is not None:
             try:
                 work()
-            except OSError as error:
-                log.warning("the room cannot be kept for a restart: %s", error.strerror)
+            except (OSError, ValueError) as error:
+                log.warning("the room cannot be kept for a restart: %s", error)

@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 
 REACH_SECONDS = 20.0
 REACH_AGAIN = 5.0
+LINGER = 30.0
 NOT_PICKED = "This device sees other devices in the room, so it does not run the model."
 
 
@@ -71,6 +72,8 @@ class MemberSession:
         self._tasks = Tasks()
         self._reaching: dict[str, float] = {}
         self._known: set[str] = set()
+        self._lingering: dict[str, Member] = {}
+        self._linger_until = 0.0
         self._peers = Peers(self._clock)
         self._peers.on_message = self._heard
         self._peers.on_frame = lambda link, frame: self.side.frame(frame, link.peer_id)
@@ -87,7 +90,9 @@ class MemberSession:
 
     @property
     def members(self) -> tuple[Member, ...]:
-        return self.roster.members
+        """The creator's roster; after its return also those it has not seen again yet."""
+        here = {member.id for member in self.roster.members}
+        return (*self.roster.members, *(member for id, member in self._lingering.items() if id not in here))
 
     @property
     def name(self) -> str:
@@ -137,9 +142,18 @@ class MemberSession:
     def connected(self, link: Link) -> None:
         """A proved link: to the creator, the first one or one after a reconnection, or to another device."""
         self._peers.add(link)
+        if link.peer_id == self.creator:
+            self._creator_came()
         member = self.roster.find(link.peer_id)
         if member is not None and self.side.running is not None:
             self._greet(member)
+
+    def _creator_came(self) -> None:
+        """A creator that was restarted learns anew who is here; whoever it knew before is not gone for that."""
+        self._lingering = {member.id: member for member in self.roster.members if member.id != self.me}
+        self._linger_until = self._clock.now() + LINGER
+        if self.side.running is not None:
+            self.send(self.creator, self.side.past.message())
 
     def _greet(self, member: Member) -> None:
         back = member.name in self._known
@@ -155,7 +169,8 @@ class MemberSession:
     # -- hearing ------------------------------------------------------------------------------------------------
 
     def _heard(self, link: Link, message: m.Message) -> None:
-        if counts(message, link.peer_id, self.side.view):
+        known = link.peer_id in {self.creator, self.side.following.host, *(member.id for member in self.members)}
+        if known and counts(message, link.peer_id, self.side.view):
             self._act(link, message)
 
     def _act(self, link: Link, message: m.Message) -> None:
@@ -168,6 +183,7 @@ class MemberSession:
                 self._roster_came(read_roster(message))
             case m.ModelHostIs():
                 self.side.named(message.id)
+                self._cut_off_strangers()
             case m.StartRequest():
                 self._start_came(message)
             case m.HeirAsked():
@@ -193,13 +209,14 @@ class MemberSession:
     def _start_came(self, start: m.StartRequest) -> None:
         """A start relayed by the creator is followed where this device's own pick agrees."""
         boss = start.boss or self.creator
-        if boss != model_host_of(self.members, self.creator):
+        if boss != model_host_of(self.roster.members, self.creator):
             if boss == self.me:
                 self.send(self.creator, m.StartRefused(why=NOT_PICKED))
             return
         self.show(start)
         self._known = {member.name for member in self.members}
         self.side.start(boss, StartWish(start.model, start.ctx, start.by))
+        self._cut_off_strangers()
 
     def _rules_came(self, message: m.RulesAre) -> None:
         before = self.settings
@@ -207,15 +224,45 @@ class MemberSession:
         self.side.settings_changed(before)
 
     def _roster_came(self, roster: Roster) -> None:
-        before, self.roster = self.roster, roster
-        self._emit(RosterChanged(roster.members))
+        before = {member.id: member for member in self.members}
+        self.roster = roster
+        for member in roster.members:
+            self._lingering.pop(member.id, None)
+        self._emit(RosterChanged(self.members))
         self.side.lending_changed()
-        here = {member.id for member in roster.members}
-        for gone in (member for member in before.members if member.id not in here):
-            if self.side.running is not None:
-                self.side.link_gone(gone.id)
-            elif gone.id == self.side.following.host:
+        self._without(before)
+
+    def _without(self, before: dict[str, Member]) -> None:
+        """Ends the links to those of ``before`` that are not here any more.
+
+        The one that runs the model may only have lost the creator; the creator says when it is no longer it.
+        """
+        here = {member.id for member in self.members}
+        for id, gone in before.items():
+            if id in here:
+                continue
+            if id == self.side.following.host and self.side.running is None:
                 self.side.host_gone(gone.name)
+            else:
+                self._cut_off(id)
+
+    def _cut_off(self, id: str) -> None:
+        self._peers.remove(id)
+        self.side.link_gone(id)
+
+    def _cut_off_strangers(self) -> None:
+        """Another device runs the model now, so nothing keeps a link to one that is not here."""
+        here = {self.creator, *(member.id for member in self.members)}
+        for id in self._peers.ids:
+            if id not in here:
+                self._cut_off(id)
+
+    def _linger(self, now: float) -> None:
+        if self._lingering and now >= self._linger_until:
+            before = {member.id: member for member in self.members}
+            self._lingering = {}
+            self._emit(RosterChanged(self.members))
+            self._without(before)
 
     def _goodbye(self, link: Link, message: m.Leaving | m.Bye) -> None:
         """The creator may end the room or put this device out; others just go."""
@@ -240,12 +287,13 @@ class MemberSession:
         self.send(self.creator, m.Pledge(gb=gb, paused=paused))
 
     def start(self, model: str, context: int) -> None:
-        boss = model_host_of(self.members, self.creator)
+        boss = model_host_of(self.roster.members, self.creator)
         self.send(self.creator, m.StartRequest(model=model, boss=boss, by=self.name, ctx=context))
 
     def tick(self) -> None:
         self._peers.tick(self.side.watching())
         self.side.tick()
+        self._linger(self._clock.now())
         if self.side.running is not None:
             self._reach_missing(self._clock.now())
 

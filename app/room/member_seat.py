@@ -155,7 +155,7 @@ class MemberSeat:
 
     def _moved(self, fingerprint: str) -> None:
         """The next creator shows another certificate; the pass shows that it is the room's."""
-        self._credentials = replace(self._credentials, fingerprint=fingerprint)
+        self._credentials, self._where = replace(self._credentials, fingerprint=fingerprint), self._code
 
     def _borrow(self, lease: m.RelayLease) -> None:
         if self._transport is not None:

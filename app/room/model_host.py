@@ -75,6 +75,8 @@ class ModelHost:
         """How patiently a member's silence is judged."""
         if member is not None and member.id in self.dealing.chain_ids:
             return Role.CHAIN_WHILE_STARTING if self.stage is Stage.STARTING else Role.CHAIN
+        if member is not None and member.id == self._crowd.creator:
+            return Role.CREATOR
         return Role.PHONE if member is not None and member.meta.is_phone else Role.COMPUTER
 
     def loading(self, id: str) -> bool:

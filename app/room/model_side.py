@@ -25,6 +25,7 @@ from app.room.generate import Choose
 from app.room.liveness import Role
 from app.room.meta import OURS
 from app.room.model_host import ModelHost
+from app.room.names import readable
 from app.room.past import Past
 from app.room.ports import Compute, Link
 from app.room.screen import View, to_events
@@ -82,6 +83,7 @@ class ModelSide:
         self._tasks = Tasks()
         self._runs: m.ReadyAll | None = None
         self._unheard: dict[str, m.Ask] = {}
+        self._beginning: asyncio.Task[None] | None = None
         self._retiring: asyncio.Task[None] | None = None
 
     def _weight_ports(self) -> WeightPorts:
@@ -168,7 +170,11 @@ class ModelSide:
         if host != self._crowd.me:
             self._retire()
         elif self._compute is not None:
-            self._tasks.start(self._begin(self._compute, wish), "begin to run the model")
+            self._beginning = self._tasks.start(self._begin(self._compute, wish), "begin to run the model")
+
+    def expect(self, host: str) -> None:
+        """A model host is back and is to say that it goes on."""
+        self.following = self.following.start(host, self._ports.clock.now())
 
     def named(self, host: str) -> None:
         """The creator says who runs the model."""
@@ -178,7 +184,10 @@ class ModelSide:
         self.remind()
 
     def _retire(self) -> None:
-        """Another device runs the model from now on."""
+        """Another device runs the model from now on, or none."""
+        if self._beginning is not None:
+            self._beginning.cancel()
+            self._beginning = None
         host, self.host = self.host, None
         if host is not None:
             self._retiring = self._tasks.start(host.close(), "stop running the model")
@@ -207,10 +216,13 @@ class ModelSide:
         """A message that counts, from somebody of the room."""
         if isinstance(message, m.Typing) and self.hosts:
             self._pass_typing(member)
+        elif isinstance(message, m.StartFailed | m.StartRefused):
+            self._creator_says_no(message)
         elif self.running is not None:
             self.running.said(member, message)
         elif isinstance(message, m.Ask | m.Command):
-            self._crowd.send(member.id, m.Busy(why=NO_MODEL if self.hosts else NOT_HERE))
+            mid = message.mid if isinstance(message, m.Ask) else ""
+            self._crowd.send(member.id, m.Busy(why=NO_MODEL if self.hosts else NOT_HERE, mid=mid))
         else:
             self._obey(message)
 
@@ -221,6 +233,12 @@ class ModelSide:
         for member in self._crowd.members:
             if member.id != typist.id:
                 tell_one(self._crowd, member.id, m.Typing(name=typist.name))
+
+    def _creator_says_no(self, message: m.StartFailed | m.StartRefused) -> None:
+        """Whoever runs the model ends it where the creator gave it up."""
+        if isinstance(message, m.StartFailed):
+            self._retire()
+        self._obey(message)
 
     def _obey(self, message: m.Message) -> None:
         """A word of the followed model host."""
@@ -270,6 +288,7 @@ class ModelSide:
                 self._ask_again()
             case m.StartFailed():
                 self.following, self.answering, self._runs = Following(), False, None
+                self._unheard.clear()
             case m.Degraded():
                 self._runs = None
             case m.AnswerStart():
@@ -278,7 +297,12 @@ class ModelSide:
             case m.AnswerDone():
                 self.answering = False
             case m.Queued() | m.Busy() if self._unheard:
-                del self._unheard[next(iter(self._unheard))]
+                self._unheard.pop(message.mid or next(iter(self._unheard)), None)
+            case m.History():
+                for item in message.items:
+                    self._unheard.pop(item.mid, None)
+            case m.ChatReset():
+                self._unheard.clear()
             case _:
                 pass
 
@@ -349,14 +373,17 @@ class ModelSide:
         elif self.hosts:
             self.show(m.Busy(why=NO_MODEL))
         else:
-            ask = m.Ask(text=text, style=style_words(self._settings().style), mid=secrets.token_hex(6))
+            ask = m.Ask(text=readable(text), style=style_words(self._settings().style), mid=secrets.token_hex(6))
             self._unheard[ask.mid] = ask
             self._crowd.send(self.host_id, ask)
 
     def _ask_again(self) -> None:
         """What the model host may not have heard before it was lost; it knows a question by its mid."""
         for ask in list(self._unheard.values()):
-            self._crowd.send(self.host_id, ask)
+            if self.running is not None:
+                self.running.talk.ask(self._crowd.me, self._own_name(), ask.text, mid=ask.mid)
+            else:
+                self._crowd.send(self.host_id, ask)
 
     def stop(self) -> None:
         if self.running is not None:
@@ -397,12 +424,13 @@ class ModelSide:
         self.weights.tick()
         if self.running is not None:
             self.running.tick()
-        elif self.following.overdue(self._ports.clock.now()):
+        elif self._crowd.me != self._crowd.creator and self.following.overdue(self._ports.clock.now()):
             self.show(m.StartFailed(why="The device that was to run the model never began."))
 
     def forget(self) -> None:
-        """The room is over: layers are freed."""
+        """The room is over: what this device holds of the model is freed."""
         self.following = Following()
+        self._retire()
         self.free()
 
     async def close(self) -> None:

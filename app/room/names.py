@@ -18,6 +18,11 @@ def clean_name(name: object, peer_id: str) -> str:
     return visible.strip()[:LONGEST].strip() or peer_id[:8]
 
 
+def readable(text: str) -> str:
+    """Text that can be written as UTF-8: half a character, as a broken input may give, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def unique_name(name: str, taken: Collection[str]) -> str:
     """The name, or the name with the first free number behind it."""
     if name not in taken:

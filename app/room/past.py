@@ -14,8 +14,9 @@ from app.room.segments import Fed, Segment
 from app.room.styles import read_style, style_words
 
 HISTORY_KEPT = 50
-LARGEST = 2_000_000
-"""Letters and ids that are handed on; a message holds twice as many bytes."""
+LARGEST = 600_000
+"""Letters that are handed on, an id counting as two: of any script and with any ids they fit one message."""
+MOST_TURNS = 4_000
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ class Past:
 
     def _shortened(self) -> Past:
         turns, history = self.turns, self.history
+        turns = turns[-MOST_TURNS:]
         while _size(turns, history) > LARGEST and (len(turns) > 2 or len(history) > 1):
             turns, history = turns[2:] if len(turns) > 2 else turns, history[1:]
         return replace(self, turns=turns, history=history)
@@ -161,7 +163,7 @@ def _read_segments(classes: Sequence[tuple[int, int, str]]) -> tuple[Segment, ..
 
 
 def _size(turns: Sequence[Turn], history: Sequence[m.HistoryItem]) -> int:
-    of_turns = sum(len(t.text) if isinstance(t, UserTurn) else 3 * len(t.ids) for t in turns)
+    of_turns = sum(len(t.text) if isinstance(t, UserTurn) else 2 * len(t.ids) for t in turns)
     return of_turns + sum(len(item.text) + len(item.reply) for item in history)
 
 

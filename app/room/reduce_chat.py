@@ -111,7 +111,10 @@ def _history(state: RoomState, event: HistoryCame) -> RoomState:
     mine = {item.id: item for item in state.transcript}
     older = [item for item in state.transcript if item.id not in told and not item.live]
     live = [item for item in state.transcript if item.id not in told and item.live]
-    return replace(state, transcript=(*older, *(_completed(mine.get(i.id), i) for i in event.items), *live))
+    phase = Phase.ONLINE if state.phase in BUSY and not live else state.phase
+    return replace(
+        state, phase=phase, transcript=(*older, *(_completed(mine.get(i.id), i) for i in event.items), *live)
+    )
 
 
 def _completed(known: Exchange | None, told: Exchange) -> Exchange:

@@ -81,7 +81,7 @@ class Room:
             self.emit(ev.SomebodyTypes(""))
 
     def _say_alive(self, now: float) -> None:
-        if self._seat is not None and now - self._alive_at >= ALIVE_PERIOD:
+        if self.state.phase.in_room and now - self._alive_at >= ALIVE_PERIOD:
             self._alive_at = now
             self._ports.memory.alive()
 

@@ -38,7 +38,8 @@ class SavedWish(msgspec.Struct, frozen=True):
 
 
 class SavedRoom(msgspec.Struct, frozen=True, tag="room"):
-    """``identity`` is the certificate with its key; ``host`` and ``holders`` are names of devices."""
+    """``identity`` is the certificate with its key. ``host`` is (id, name) of another device that ran the model,
+    ``holders`` are names of those layers were dealt to, none before they were."""
 
     code: str
     name: str
@@ -48,7 +49,7 @@ class SavedRoom(msgspec.Struct, frozen=True, tag="room"):
     rules: m.RulesAre = m.RulesAre()
     past: m.PastIs = m.PastIs()
     wish: SavedWish | None = None
-    host: str = ""
+    host: tuple[str, str] = ("", "")
     holders: tuple[str, ...] = ()
     format: int = FORMAT
 

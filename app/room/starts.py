@@ -27,12 +27,13 @@ MOVED_ON = "Other devices are here by now, so another one would run the model. P
 
 
 @dataclass(frozen=True)
-class _Lost:
+class LostHost:
     """A model host that left while its model was wanted."""
 
+    id: str
     name: str
     at: float
-    final: bool
+    final: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class _Awaited:
 
     names: frozenset[str]
     until: float
+    known: bool
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Starts:
         self._side = side
         self._ports = ports
         self._presser = ""
-        self._lost: _Lost | None = None
+        self._lost: LostHost | None = None
         self._awaited: _Awaited | None = None
         self._why = ""
 
@@ -99,7 +101,8 @@ class Starts:
         host = self._find(boss)
         if host is not None and boss != self._crowd.me and host.meta.native == OURS:
             self._crowd.send(boss, rules(self._ports.settings()))
-            self._crowd.send(boss, self._side.past.message())
+            if boss != self._side.following.host:
+                self._crowd.send(boss, self._side.past.message())
         self._crowd.tell(m.StartRequest(model=wish.model, boss=boss, by=wish.by, ctx=wish.context))
         self._side.start(boss, wish)
 
@@ -116,7 +119,11 @@ class Starts:
     def give_up(self, why: str) -> None:
         """Nobody runs the model any more."""
         self.wish, self._lost, self._awaited = None, None, None
-        self._crowd.tell(m.StartFailed(why=why))
+        running = self._side.running
+        if running is not None:
+            running.dealing.give_up(why)
+        else:
+            self._crowd.tell(m.StartFailed(why=why))
 
     def told(self, message: m.Message) -> None:
         """What the model host tells everybody, as far as it ends or keeps the wish."""
@@ -124,56 +131,76 @@ class Starts:
             self.wish = None
 
     def welcome(self, member: Member, *, back: bool) -> None:
-        """A newcomer learns who runs the model; a model host that comes back takes its place again."""
-        if self._lost is not None and member.name == self._lost.name:
-            self._returned(member, back=back)
-        elif self._lost is not None or self._awaited is not None:
-            self._crowd.send(member.id, m.Degraded(why=self._why))
-        elif self._side.following.host not in {"", self._crowd.me, member.id}:
-            self._crowd.send(member.id, m.ModelHostIs(id=self._side.following.host))
-
-    def _returned(self, member: Member, *, back: bool) -> None:
-        """Its program still runs, and the model with it; or it began anew and holds nothing."""
-        if back:
-            self._lost = None
-            self._side.named(member.id)
-            self._crowd.tell(m.ModelHostIs(id=member.id))
-        else:
+        """Everybody learns who runs the model; a model host that comes back takes its place again."""
+        lost, host = self._lost, self._side.following.host
+        if lost is not None and back and member.id == lost.id:
+            self._returned(member)
+        elif lost is not None and not back and member.name == lost.name:
             self._again()
+        elif back or host not in {"", self._crowd.me}:
+            self._crowd.send(member.id, m.ModelHostIs(id=host))
+        if self.waits:
+            self._crowd.send(member.id, m.Degraded(why=self._why))
+
+    def _returned(self, member: Member) -> None:
+        """Its program still runs, and the model with it, unless its owner needs the GPU by now."""
+        if not member.meta.webgpu:
+            self._again()
+            return
+        self._lost = None
+        self._side.expect(member.id)
+        self._crowd.tell(m.ModelHostIs(id=member.id))
+
+    @property
+    def waits(self) -> bool:
+        return self._lost is not None or self._awaited is not None
+
+    @property
+    def lost(self) -> LostHost | None:
+        return self._lost
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """Names of devices that a start waits for."""
+        return self._awaited.names if self._awaited is not None else frozenset()
 
     def host_gone(self, member: Member, *, final: bool) -> None:
         """The device that ran the model left the room."""
         if self.wish is None:
             return
-        self._lost = _Lost(member.name, self._ports.clock.now(), final)
-        self._waits(f"{member.name}, which runs the model, is gone.")
+        self._lost = LostHost(member.id, member.name, self._ports.clock.now(), final)
+        self._wait(f"{member.name}, which runs the model, is gone.")
 
-    def resume(self, wish: StartWish, host: str, holders: frozenset[str]) -> None:
-        """The creator was restarted. A model host elsewhere may run on; else the start waits for its devices."""
+    def resume(self, wish: StartWish, host: tuple[str, str], holders: frozenset[str] | None) -> None:
+        """The creator was restarted. A model host elsewhere, (id, name), may run on; else the start waits for those
+        that held layers, or as long as it may where that is not known."""
         now = self._ports.clock.now()
         self.wish = wish
-        if host:
-            self._lost = _Lost(host, now, final=False)
-            waiting = host
+        if host[0]:
+            self._lost = LostHost(*host, at=now)
+            waiting = host[1]
         else:
-            self._awaited = _Awaited(holders, now + RESUME_WITHIN)
-            waiting = ", ".join(sorted(holders)) or "nobody"
-        self._waits(f"The room is back and waits for {waiting}.")
+            self._awaited = _Awaited(holders or frozenset(), now + RESUME_WITHIN, known=holders is not None)
+            waiting = ", ".join(sorted(holders)) if holders else "its devices"
+        self._wait(f"The room is back and waits for {waiting}.")
 
-    def _waits(self, why: str) -> None:
+    def _wait(self, why: str) -> None:
         self._why = why
         self._crowd.happened(Degraded(why))
 
     def _all_back(self, now: float) -> bool:
         awaited = self._awaited
         here = {member.name for member in self._crowd.members}
-        return awaited is not None and (awaited.names <= here or now >= awaited.until)
+        return awaited is not None and ((awaited.known and awaited.names <= here) or now >= awaited.until)
 
     def tick(self) -> None:
-        if self._all_back(self._ports.clock.now()):
+        now = self._ports.clock.now()
+        if self._all_back(now):
             self._again()
+        elif self.wish is not None and not self._side.hosts and self._side.following.overdue(now):
+            self.give_up("The device that was to run the model never began.")
         lost = self._lost
-        if lost is None or not (lost.final or self._ports.clock.now() - lost.at >= REJOIN_GRACE):
+        if lost is None or not (lost.final or now - lost.at >= REJOIN_GRACE):
             return
         if self._ports.settings().auto_redeal:
             self._again()

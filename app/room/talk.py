@@ -27,6 +27,7 @@ from app.room.held import Held
 from app.room.laps import LapFailed
 from app.room.marks import Render, prompt_marks
 from app.room.meta import OURS
+from app.room.names import readable
 from app.room.pace import Pace
 from app.room.past import Past
 from app.room.room_map import room_map
@@ -107,11 +108,11 @@ class Talk:
     def ask(self, asker: str, name: str, text: str, style: Style | None = None, mid: str = "") -> None:
         """``style``: the asker's, where it differs from the room's; ``mid``: the asker's name for the exchange."""
         made, seed = _new_exchange()
-        question = Question(asker, name, text[:QUESTION_CHARS], mid[:LONGEST_MID] or made, seed, style)
+        question = Question(asker, name, readable(text)[:QUESTION_CHARS], mid[:LONGEST_MID] or made, seed, style)
         if not question.text.strip() or self.past.knows(question.mid):
             return
         if self._dealing.stage is not Stage.ONLINE:
-            tell_one(self._crowd, asker, m.Busy(why=REFUSALS[self._dealing.stage]))
+            tell_one(self._crowd, asker, m.Busy(why=REFUSALS[self._dealing.stage], mid=question.mid))
         elif self._now is None:
             self._begin(question, self.past.asked(question))
         else:
@@ -121,9 +122,9 @@ class Talk:
         try:
             self._now_waiting(self._queue.push(question))
         except RoomError as error:
-            tell_one(self._crowd, question.asker, m.Busy(why=str(error)))
+            tell_one(self._crowd, question.asker, m.Busy(why=str(error), mid=question.mid))
             return
-        tell_one(self._crowd, question.asker, m.Queued(pos=len(self._queue)))
+        tell_one(self._crowd, question.asker, m.Queued(pos=len(self._queue), mid=question.mid))
         self._crowd.tell(m.QueueLength(n=len(self._queue)))
 
     def stop(self, by: str) -> None:
@@ -197,7 +198,7 @@ class Talk:
         self._pace = Pace()
         self._now_past(past)
         self._tell_exchange(self._opening(question, past.continued))
-        self._tasks.start(self._answer(self._now), "answer")
+        self._write(self._now)
 
     def _begin_again(self, question: Question) -> None:
         """The answer another model host did not end is written here from its beginning."""
@@ -206,7 +207,15 @@ class Talk:
         self._tell_exchange(self._opening(question, continued=False))
         for piece in _pieces(self.past.earlier_text):
             self._tell_exchange(piece)
-        self._tasks.start(self._answer(self._now), "answer")
+        self._write(self._now)
+
+    def _write(self, now: Answering) -> None:
+        self._tasks.start(self._answer(now), "answer", lambda error: self._broke(now, error))
+
+    def _broke(self, now: Answering, error: BaseException) -> None:
+        """No screen waits for an answer that met a fault of our own."""
+        self._close_exchange(now, f"Something went wrong: {error}", failed=True)
+        self._next()
 
     def _opening(self, question: Question, continued: bool) -> m.AnswerStart:
         return m.AnswerStart(
@@ -377,7 +386,7 @@ class Talk:
         self._now_waiting(waiting)
         self._crowd.tell(m.QueueLength(n=len(self._queue)))
         for place, waiting in enumerate(self._queue.waiting, start=1):
-            tell_one(self._crowd, waiting.asker, m.Queued(pos=place))
+            tell_one(self._crowd, waiting.asker, m.Queued(pos=place, mid=waiting.mid))
         if question is not None:
             self._begin(question, self.past.asked(question))
 

@@ -35,6 +35,7 @@ class Estate(Message, frozen=True, tag="ai-estate"):
     model: Name = ""
     ctx: Count = 0
     by: Name = ""
+    host: tuple[PeerId, Name] = ("", "")
     holders: Annotated[tuple[Name, ...], msgspec.Meta(max_length=256)] = ()
 
 

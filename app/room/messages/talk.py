@@ -20,7 +20,10 @@ class Ask(Message, frozen=True, tag="ai-ask"):
 
 
 class Queued(Message, frozen=True, tag="ai-queued"):
+    """``mid`` is ours: which question."""
+
     pos: Count = 0
+    mid: Line = ""
 
 
 class QueueLength(Message, frozen=True, tag="ai-queue"):
@@ -29,6 +32,7 @@ class QueueLength(Message, frozen=True, tag="ai-queue"):
 
 class Busy(Message, frozen=True, tag="ai-busy"):
     why: Line = ""
+    mid: Line = ""
 
 
 class AnswerStart(Message, frozen=True, tag="ai-genstart"):
