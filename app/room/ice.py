@@ -9,8 +9,10 @@ from aiortc import RTCConfiguration, RTCIceServer
 from aiortc.rtcconfiguration import RTCIceTransportPolicy
 
 STUN = ("stun:stun.l.google.com:19302", "stun:stun1.l.google.com:19302")
+PORT = 3478
 
-_RELAY = re.compile(r"turns?:(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::\d{1,5})?(?:\?transport=(?:udp|tcp))?")
+# No IPv6 numbers: aiortc takes none, and would refuse to make any connection.
+_RELAY = re.compile(r"turns?:[A-Za-z0-9.-]+(?::([0-9]{1,5}))?(?:\?transport=(?:udp|tcp))?")
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Relay:
     @property
     def valid(self) -> bool:
         """Whether the address has the form of a relay's; one that has not is left out."""
-        return _RELAY.fullmatch(self.url) is not None
+        found = _RELAY.fullmatch(self.url)
+        return found is not None and 0 < int(found[1] or PORT) < 2**16
 
 
 @dataclass(frozen=True)

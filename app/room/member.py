@@ -14,6 +14,7 @@ from app.room.dealing import StartWish
 from app.room.events import CreatorLost, Event, LinkMeasured, Member, RoomEnded, RosterChanged, SettingsChanged
 from app.room.meta import Meta
 from app.room.model_side import ModelSide, SidePorts
+from app.room.names import clean_line
 from app.room.past import read_past
 from app.room.peers import Peers
 from app.room.pick import model_host_of
@@ -195,7 +196,7 @@ class MemberSession:
         """The creator may end the room or put this device out; others just go."""
         self._peers.remove(link.peer_id)
         if link.peer_id == self.creator and isinstance(message, m.Bye):
-            self._emit(RoomEnded(message.reason or "The room was closed."))
+            self._emit(RoomEnded(clean_line(message.reason) or "The room was closed."))
             self._ports.over()
         elif link.peer_id == self.creator:
             self._gone(link.peer_id)
