@@ -14,6 +14,12 @@ run_packages=(python3-venv "libglib2.0-0|libglib2.0-0t64" libwayland-cursor0 lib
 software_gpu=(mesa-vulkan-drivers)
 # A relay, for the tests of connections that need one.
 test_packages=(coturn)
+# Software of others that a room is tested with; what is there under another name counts, too.
+foreign_peers=tests/e2e/peerjs
+foreign_packages() {
+  command -v npm >/dev/null || echo nodejs npm
+  command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo "chromium|chromium-browser"
+}
 
 installed() {
   dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'
@@ -69,18 +75,23 @@ find_python() {
 if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
   packages=("${run_packages[@]}")
   if [ "$mode" = test ] || ! ls /dev/dri/renderD* /dev/nvidia0 >/dev/null 2>&1; then packages+=("${software_gpu[@]}"); fi
-  [ "$mode" = test ] && packages+=("${test_packages[@]}")
+  # shellcheck disable=SC2207
+  [ "$mode" = test ] && packages+=("${test_packages[@]}" $(foreign_packages))
   install_packages "${packages[@]}"
 else
   echo "No apt here: a Vulkan driver and the libraries of Qt (libEGL, libxkbcommon, xcb-util) must be there already."
 fi
 
 extra=""; [ "$mode" = test ] && extra="[dev]"
-stamp=".venv/.ready-$mode-$(cat pyproject.toml scripts/setup.sh | cksum | cut -d' ' -f1)"
+stamp=".venv/.ready-$mode-$(cat pyproject.toml scripts/setup.sh "$foreign_peers/package-lock.json" | cksum | cut -d' ' -f1)"
 [ -e "$stamp" ] && exit 0
 python=$(find_python)
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 echo "Installing Python packages into .venv"
 .venv/bin/python -m pip install -q --disable-pip-version-check -e ".$extra" 2> >(grep -v WARNING >&2)
+if [ "$mode" = test ]; then
+  echo "Installing PeerJS into $foreign_peers"
+  (cd "$foreign_peers" && npm ci --silent --no-audit --no-fund) || echo "npm brings nothing here: tests with PeerJS will be skipped." >&2
+fi
 rm -f .venv/.ready-"$mode"-*
 touch "$stamp"

@@ -7,6 +7,8 @@ import os
 from rich.console import Console
 from rich.text import Text
 
+from app.cli.text import safe
+
 ACCENT = "bold blue"
 PROMPT = "> "
 _CLEAR_LINE = "\r\x1b[K"
@@ -56,5 +58,5 @@ class Printer:
         self._line_open = self._prompt_shown = False
 
     def _print(self, text: str, style: str, end: str) -> None:
-        self.console.print(Text(text, style), end=end, soft_wrap=True, highlight=False)
+        self.console.print(Text(safe(text), style), end=end, soft_wrap=True, highlight=False)
         self.console.file.flush()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 
+from app.room.names import TURNING
 from app.room.state import Device, DeviceStatus, ModelRow, RoomState, WaitingRequest
-
-# Characters that turn the reading direction could make a line look like another.
-_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def safe(text: str) -> str:
     """Without control characters: a room's text must not move the cursor or name the window."""
-    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) != "Cc" and c not in _TURNING))
+    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) != "Cc" and c not in TURNING))
 
 
 def gb_text(gb: float) -> str:

@@ -10,6 +10,13 @@ PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 
 
+def read_start(path: Path, most: int) -> bytes:
+    """The file, or its first ``most`` bytes. Raises OSError."""
+    with path.open("rb") as stream:
+        # A read asks for its memory before it knows how much is there.
+        return stream.read(min(most, os.fstat(stream.fileno()).st_size))
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Replaces ``path`` in one step, readable by its owner only. Raises OSError; the old file is then untouched."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from app.core.files import private_folder, write_whole
+from app.core.files import private_folder, read_start, write_whole
 from app.core.secrets import Secrets
 
 log = logging.getLogger(__name__)
@@ -30,8 +30,7 @@ class SealedFile:
     def read(self) -> bytes | None:
         """None when there is nothing, or nothing that this key opens."""
         try:
-            with self._path.open("rb") as stream:
-                return self._fernet.decrypt(stream.read(LARGEST))
+            return self._fernet.decrypt(read_start(self._path, LARGEST))
         except InvalidToken:
             log.warning("%s is damaged or was written with another key", self._path.name)
         except OSError as error:

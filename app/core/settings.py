@@ -10,7 +10,7 @@ import msgspec
 
 from app.core.animals import random_name
 from app.core.errors import FileError
-from app.core.files import write_whole
+from app.core.files import read_start, write_whole
 from app.core.paths import data_dir
 
 log = logging.getLogger(__name__)
@@ -79,9 +79,7 @@ def save_settings(settings: Settings) -> None:
 
 def _read(path: Path) -> Settings:
     try:
-        with path.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
-        return msgspec.json.decode(content[:LARGEST_FILE], type=Settings)
+        return msgspec.json.decode(read_start(path, LARGEST_FILE), type=Settings)
     except FileNotFoundError:
         return Settings()
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

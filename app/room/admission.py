@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.core.clock import Clock
+from app.core.errors import ProtocolError
+from app.room.binarypack import pack
 from app.room.codes import Draw
 from app.room.doorstep import WRONG_VERSION, Doorstep, courtesy, speaks_our_version
 from app.room.gate import (
@@ -28,6 +30,7 @@ from app.room.ports import Message
 from app.room.proofs import Exchange, new_nonce
 
 KEPT_MESSAGES = 64
+KEPT_BYTES = 64 * 1024
 MAX_VISITORS = 64
 HANDSHAKE_S = 15.0
 OnAdmitted = Callable[[Doorstep, Message, Sequence[Message]], None]
@@ -59,6 +62,17 @@ class _Visitor:
     waiting: Waiting | None = None
     done: bool = False
     kept: list[Message] = field(default_factory=list[Message])
+    kept_bytes: int = 0
+
+    def keep(self, message: Message) -> None:
+        """For later, as long as it is not much; what could not be sent on is not kept."""
+        try:
+            size = len(pack(message))
+        except ProtocolError:
+            return
+        if len(self.kept) < KEPT_MESSAGES and self.kept_bytes + size <= KEPT_BYTES:
+            self.kept.append(message)
+            self.kept_bytes += size
 
 
 class Admission:
@@ -137,8 +151,8 @@ class Admission:
             self._greeted(visitor, message)
         elif kind == "auth-proof" and visitor.nonce and visitor.waiting is None:
             self._proved(visitor, message)
-        elif len(visitor.kept) < KEPT_MESSAGES:
-            visitor.kept.append(message)
+        else:
+            visitor.keep(message)
 
     def _greeted(self, visitor: _Visitor, hello: Message) -> None:
         visitor.hello = hello
@@ -192,6 +206,7 @@ class Admission:
     def _admit(self, visitor: _Visitor, decision: Admit) -> None:
         line, hello = visitor.line, visitor.hello or {}
         self._dismiss(visitor)
+        line.trust()
         if decision.new_pass:
             self.gate = self.gate.with_pass(decision.new_pass, clean_name(hello.get("name"), line.peer_id))
             self.on_gate(self.gate)

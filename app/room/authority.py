@@ -44,6 +44,8 @@ BETWEEN: frozenset[type[m.Message]] = frozenset({m.StartRefused, m.PastIs})
 CHAIN_ONLY: frozenset[type[m.Message]] = frozenset(
     {m.Ready, m.Linked, m.LinkLost, m.LoadShare, m.Telemetry, m.CheckpointsLoaded}
 )
+FROM_API: frozenset[type[m.Message]] = frozenset({m.Ask, m.StopAnswer, m.Leaving, m.Bye})
+"""All that an API client may do: it asks, and rules nothing in the room."""
 
 
 @dataclass(frozen=True)

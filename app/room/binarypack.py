@@ -10,6 +10,8 @@ from typing import cast
 from app.core.errors import ProtocolError
 
 MAX_DEPTH = 32
+MAX_OBJECTS = 65_536
+"""Texts, byte strings, lists and maps in one message: a byte of message is up to 230 of memory for these."""
 LOWEST_INTEGER = -(2**31)
 """JavaScript readers lose bits of negative 64-bit integers, so none is written."""
 
@@ -28,8 +30,8 @@ def pack(value: object) -> bytes:
 def unpack(data: bytes) -> object:
     """The first value in ``data``; bytes after it are ignored, as PeerJS does.
 
-    Raises ProtocolError when the value is cut short, nested deeper than 32, or a map key is neither text
-    nor a number. ``undefined`` and unknown types read as None.
+    Raises ProtocolError when the value is cut short, nested deeper than 32, of more than 65,536 parts that are
+    no numbers, or a map key is neither text nor a number. ``undefined`` and unknown types read as None.
     """
     return _Reader(data).value(0)
 
@@ -167,6 +169,7 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
+        self._objects = 0
 
     def value(self, depth: int) -> object:
         if depth > MAX_DEPTH:
@@ -185,6 +188,9 @@ class _Reader:
         return self._number(number) if number else _CONSTANTS.get(code)
 
     def _sized(self, kind: int, length: int, depth: int) -> object:
+        self._objects += 1
+        if self._objects > MAX_OBJECTS:
+            raise _malformed()
         if kind == 0x80:
             return self._map(length, depth)
         if kind == 0x90:

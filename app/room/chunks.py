@@ -53,10 +53,16 @@ class _Partial:
 
 
 class Assembler:
-    """Joins pieces again. Holds at most eight unfinished messages of 256 pieces."""
+    """Joins pieces again. Holds at most eight unfinished messages of ``most_pieces``; 0 takes no pieces."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_pieces: int = MAX_PIECES) -> None:
+        self.most_pieces = most_pieces
         self._open: dict[int, _Partial] = {}
+
+    @property
+    def unfinished(self) -> int:
+        """How many messages have pieces missing."""
+        return len(self._open)
 
     def feed(self, data: bytes) -> object:
         """The value that ``data`` completes, CLOSE_REQUEST, or None while pieces are missing.
@@ -78,7 +84,7 @@ class Assembler:
         n, total, data = members.get("n"), members.get("total"), members.get("data")
         if not (_is_count(number) and _is_count(n) and _is_count(total) and isinstance(data, bytes)):
             return None
-        if not (1 <= total <= MAX_PIECES and 0 <= n < total and len(data) <= PIECE):
+        if not (1 <= total <= self.most_pieces and 0 <= n < total and len(data) <= PIECE):
             return None
         return self._add(number, n, total, data)
 

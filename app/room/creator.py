@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from app.core.errors import ProtocolError
 from app.room import messages as m
-from app.room.authority import counts
+from app.room.authority import FROM_API, counts
 from app.room.events import Event, LinkMeasured, Member, Noticed, RosterChanged
 from app.room.meta import OURS, Meta, read_meta, reduced_api, without_host_marks
 from app.room.model_side import ModelSide, SidePorts
@@ -178,7 +178,9 @@ class Creator:
 
     def _heard(self, link: Link, message: m.Message) -> None:
         member = self._roster.find(link.peer_id)
-        if member is not None and counts(message, member.id, self.side.view):
+        if member is None or (member.meta.is_api and type(message) not in FROM_API):
+            return
+        if counts(message, member.id, self.side.view):
             self._act(member, link, message)
 
     def _act(self, member: Member, link: Link, message: m.Message) -> None:

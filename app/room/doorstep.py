@@ -28,6 +28,10 @@ class Doorstep(Protocol):
         """Gives every message to ``take`` from now on, those that waited first."""
         ...
 
+    def trust(self) -> None:
+        """The other end was let in: from now on its messages may be long."""
+        ...
+
     def close(self, reason: str) -> None: ...
 
     def close_soon(self, reason: str) -> None:

@@ -10,6 +10,7 @@ from app.core.clock import Clock
 from app.room.codes import Draw, is_key, parse_code
 from app.room.doorstep import PROTOCOL, WRONG_VERSION, Doorstep, courtesy, speaks_our_version
 from app.room.gate import Credentials, Verdict, hello_members, judge_admit, proof_message
+from app.room.names import clean_line
 from app.room.ports import Message
 from app.room.proofs import Exchange, is_mesh_key, is_nonce, new_nonce
 
@@ -157,7 +158,7 @@ class Entry:
 
     def _said_bye(self, message: Message) -> None:
         reason = message.get("reason")
-        text = reason[:500] if isinstance(reason, str) and reason else "The room turned this device away."
+        text = clean_line(reason[:500]) if isinstance(reason, str) and reason else "The room turned this device away."
         self._refused(TurnedAway(text, room_over=bool(message.get("closed"))))
 
     def _enter(self, admit: Message) -> None:
@@ -166,6 +167,7 @@ class Entry:
             self._refused(TurnedAway(IMPOSTOR, impostor=True))
             return
         self._done = True
+        self._line.trust()
         self._line.on_closed = lambda _reason: None
         issued, mesh_key, code = admit.get("pass"), admit.get("mk"), admit.get("code")
         self.on_entered(

@@ -35,7 +35,7 @@ def read_frame_message(message: Message) -> Frame | None:
     """The frame in a control message, or None when it carries none or says anything out of range."""
     name, payload = message.get("t"), message.get("data")
     encoding = message.get("enc", HALF)
-    if name not in NAMES or not isinstance(payload, bytes) or encoding not in {HALF, FULL}:
+    if name not in NAMES or not isinstance(payload, bytes) or encoding not in (HALF, FULL):
         return None
     kind = FrameKind(NAMES.index(name))
     position = _whole(message.get("basePos" if kind.is_batch else "pos"), 0, _MAX_POSITION)

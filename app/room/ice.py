@@ -15,7 +15,7 @@ MOST_RELAYS = 4
 
 _RELAY = re.compile(
     r"(?P<scheme>turns?):(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9.-]+))"
-    r"(?::(?P<port>\d{1,5}))?(?:\?transport=(?P<transport>udp|tcp))?"
+    r"(?::(?P<port>[0-9]{1,5}))?(?:\?transport=(?P<transport>udp|tcp))?"
 )
 
 

@@ -9,7 +9,7 @@ from typing import cast
 
 from app.core.clock import Clock
 from app.core.errors import ProtocolError
-from app.room.chunks import CLOSE_REQUEST, Assembler, Chunker
+from app.room.chunks import CLOSE_REQUEST, MAX_PIECES, PIECE, Assembler, Chunker
 from app.room.ports import Message
 from app.room.rtc import RtcConnection
 
@@ -26,7 +26,8 @@ MOST_BAD = 3
 class Line:
     """One connection to ``peer_id``; a ``Doorstep`` while that is unproved.
 
-    Messages wait in order until somebody listens. ``on_closed`` is called once, for whoever uses the line
+    Messages wait in order until somebody listens. Long ones are dropped until ``trust``, so that a stranger
+    fills no memory. ``on_closed`` is called once, for whoever uses the line
     at that time, and ``on_gone`` before it, for whoever made it.
     """
 
@@ -51,7 +52,7 @@ class Line:
         self.open = True
         self._clock = clock
         self._chunker = Chunker()
-        self._assembler = Assembler()
+        self._assembler = Assembler(most_pieces=0)
         self._on_message: Callable[[Message], None] | None = None
         self._unheard: list[Message] = []
         self._bad = 0
@@ -74,6 +75,10 @@ class Line:
         unheard, self._unheard = self._unheard, []
         for message in unheard:
             self._give(message)
+
+    def trust(self) -> None:
+        """The other end was let in: from now on its messages may be long."""
+        self._assembler.most_pieces = MAX_PIECES
 
     def send(self, message: Message) -> None:
         """Quiet when the line has died. Raises ProtocolError for a message with no form on the wire."""
@@ -108,6 +113,9 @@ class Line:
         self.on_heard()
 
     def _data(self, data: bytes) -> None:
+        if not self._assembler.most_pieces and len(data) > PIECE:
+            log.info("%s said too much before it was let in", self.peer_id)
+            return
         try:
             value = self._assembler.feed(data)
         except ProtocolError as error:

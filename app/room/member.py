@@ -24,7 +24,7 @@ from app.room.events import (
 )
 from app.room.meta import Meta
 from app.room.model_side import ModelSide, SidePorts
-from app.room.names import clean_name
+from app.room.names import clean_line, clean_name
 from app.room.past import read_past
 from app.room.peers import Peers
 from app.room.pick import model_host_of
@@ -268,7 +268,7 @@ class MemberSession:
         """The creator may end the room or put this device out; others just go."""
         self._peers.remove(link.peer_id)
         if link.peer_id == self.creator and isinstance(message, m.Bye):
-            self._emit(RoomEnded(message.reason or "The room was closed."))
+            self._emit(RoomEnded(clean_line(message.reason) or "The room was closed."))
             self._ports.over()
         elif link.peer_id == self.creator:
             self._gone(link.peer_id)

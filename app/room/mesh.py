@@ -85,6 +85,7 @@ class MeshHandshake:
     def _settle(self) -> None:
         if self._believed and self._their_hello is not None and not self._done:
             self._done = True
+            self._line.trust()
             self._line.on_closed = lambda _reason: None
             self.on_proved(self._their_hello, self._kept)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from app.room.names import clean_line
+
 GPU_TEXT = 80
 OURS = "pooled-desktop"
 """What this application calls itself in ``native``."""
@@ -66,7 +68,7 @@ def _parsed(text: str) -> float | None:
 
 
 def _text(value: object, longest: int = 40) -> str:
-    return value[:longest] if isinstance(value, str) else ""
+    return clean_line(value[:longest]).replace("\n", " ") if isinstance(value, str) else ""
 
 
 def read_meta(value: object) -> Meta:

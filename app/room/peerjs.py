@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,8 @@ VERSION = "1.5.4"
 HEARTBEAT_S = 5.0
 MAX_MESSAGE = 256 * 1024
 MAX_ID = 128
+_ID = re.compile(rf"[ -~]{{1,{MAX_ID}}}")
+"""Any id in ASCII: proofs hash it, and a lone half of a character has no bytes."""
 _OUTBOX = 512
 
 
@@ -81,7 +84,7 @@ class PeerJsSocket:
 
     async def _read(self) -> None:
         async for frame in self._socket:
-            message = _parse(frame)
+            message = read_signal(frame)
             if message is not None:
                 self._give(message)
         self.on_lost()
@@ -143,7 +146,7 @@ async def _new_id(http: aiohttp.ClientSession, server: SignalServer) -> str:
 
 async def _until_open(socket: aiohttp.ClientWebSocketResponse, server: SignalServer) -> None:
     frame = await socket.receive()
-    message = _parse(frame)
+    message = read_signal(frame)
     kind = message.kind if message else ""
     if kind == "ID-TAKEN":
         raise IdTaken("This room code is in use.", "Open a room with another code.")
@@ -153,12 +156,12 @@ async def _until_open(socket: aiohttp.ClientWebSocketResponse, server: SignalSer
         raise SignalDown(f"The room server {server.label} does not answer as one.")
 
 
-def _parse(frame: aiohttp.WSMessage) -> SignalMessage | None:
+def read_signal(frame: aiohttp.WSMessage) -> SignalMessage | None:
     if frame.type is not aiohttp.WSMsgType.TEXT:
         return None
     try:
         raw = json.loads(cast("str", frame.data))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(raw, dict):
         return None
@@ -168,6 +171,6 @@ def _parse(frame: aiohttp.WSMessage) -> SignalMessage | None:
         return None
     return SignalMessage(
         kind,
-        source if isinstance(source, str) else "",
+        source if isinstance(source, str) and _ID.fullmatch(source) else "",
         cast("Mapping[str, object]", payload) if isinstance(payload, dict) else {},
     )

@@ -26,12 +26,13 @@ from app.room.ice import IceConfig
 from app.room.no_path import Attempt, End
 from app.room.proofs import binding, end_fingerprint
 from app.room.sdp import describes_data, only_sha256
+from app.room.slices import LONGEST_SLICE
 
 log = logging.getLogger(__name__)
 
 WIRE_LABEL, WIRE_ID = "swarm-wire", 77
 KEEPALIVE_LABEL, KEEPALIVE_ID = "swarm-ka", 78
-MAX_EARLY_SLICES = 2048
+MAX_EARLY_SLICES = 512
 FAILED = "failed"
 """Why a connection ended whose every path was tried in vain."""
 
@@ -100,7 +101,7 @@ class RtcConnection:
 
     async def take_offer(self, sdp: str) -> str:
         """Returns the answer to a peer's offer. Raises LinkError when it is no offer for data channels."""
-        with _understood(sdp):
+        with understood(sdp):
             await self._peer.setRemoteDescription(RTCSessionDescription(sdp, "offer"))
             await self._peer.setLocalDescription(await self._peer.createAnswer())
         self.binding = binding(end_fingerprint(self._described()), end_fingerprint(sdp))
@@ -111,7 +112,7 @@ class RtcConnection:
         """Raises LinkError when it is no answer to this offer."""
         self.binding = binding(end_fingerprint(self._local), end_fingerprint(sdp))
         self.peer_fingerprint = fingerprint_in(sdp)
-        with _understood(sdp):
+        with understood(sdp):
             await self._peer.setRemoteDescription(RTCSessionDescription(sdp, "answer"))
 
     def _described(self) -> str:
@@ -244,7 +245,7 @@ class RtcConnection:
             self.on_control(data)
 
     def _wire_data(self, data: Any) -> None:
-        if not isinstance(data, bytes) or self._dead:
+        if not isinstance(data, bytes) or self._dead or len(data) > LONGEST_SLICE:
             return
         self.on_heard()
         if self._early is None:
@@ -261,7 +262,7 @@ class RtcConnection:
 
 
 @contextmanager
-def _understood(sdp: str) -> Generator[None]:
+def understood(sdp: str) -> Generator[None]:
     """Turns whatever aiortc's parser does with a damaged description into a LinkError."""
     problem = LinkError("Another device described its connection wrongly.")
     if not describes_data(sdp):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.room import events as ev
 from app.room import messages as m
 from app.room.conversation import split_thinking
-from app.room.names import clean_name
+from app.room.names import clean_line, clean_name
 from app.room.planner import LeftOut
 from app.room.settings import RoomSettings
 from app.room.state import Exchange, NoticeKind
@@ -37,12 +37,12 @@ def to_events(message: m.Message, view: View) -> tuple[ev.Event, ...]:
         case m.HostProgress():
             return _progress(message.all)
         case m.ReadyAll():
-            label = message.label or view.label(message.model)
+            label = clean_line(message.label) or view.label(message.model)
             return (ev.WentOnline(message.model, label, message.ctx, message.ctxWant, view.model_host),)
         case m.StartFailed():
-            return (ev.StartFailed(message.why),)
+            return (ev.StartFailed(clean_line(message.why)),)
         case m.Degraded():
-            return (ev.Degraded(message.why),)
+            return (ev.Degraded(clean_line(message.why)),)
         case m.Silent():
             return (ev.WentSilent(message.id, message.hold) if message.silent else ev.CameBack(message.id),)
         case m.RoomMap():
@@ -59,21 +59,21 @@ def _chat_events(message: m.Message, view: View) -> tuple[ev.Event, ...]:
             return (ev.AnswerText(message.text),)
         case m.AnswerDone():
             use = message.ctx
-            return (ev.AnswerEnded(message.stats, use.used, use.max, message.failed, message.capped),)
+            return (ev.AnswerEnded(clean_line(message.stats), use.used, use.max, message.failed, message.capped),)
         case m.QueueLength():
             return (ev.QueueChanged(message.n),)
         case m.Queued():
             return (ev.OwnPlace(message.pos),)
         case m.Busy() | m.StartRefused() | m.Share():
-            return (ev.Noticed(message.why, kind=NoticeKind.BAD),)
+            return (ev.Noticed(clean_line(message.why), kind=NoticeKind.BAD),)
         case m.Regenerated():
             return (ev.LastReplaced(),)
         case m.ChatReset():
-            return (ev.ChatCleared(message.by),)
+            return (ev.ChatCleared(clean_name(message.by, "")),)
         case m.History():
             return (ev.HistoryCame(tuple(_exchange(i, item) for i, item in enumerate(message.items))),)
         case m.Typing():
-            return (ev.SomebodyTypes(message.name),)
+            return (ev.SomebodyTypes(clean_name(message.name, "")),)
         case m.VisibilityIs() | m.StyleIs():
             return (ev.SettingsChanged(with_told(view.settings, message)),)
         case m.RulesAre():
@@ -84,7 +84,7 @@ def _chat_events(message: m.Message, view: View) -> tuple[ev.Event, ...]:
 
 def _begun(message: m.StartRequest | m.Redeal, model_host: str, view: View) -> ev.StartBegan:
     again = isinstance(message, m.Redeal)
-    return ev.StartBegan(message.model, view.label(message.model), message.by, model_host, again)
+    return ev.StartBegan(message.model, view.label(message.model), clean_name(message.by, ""), model_host, again)
 
 
 def _progress(percents: dict[str, float]) -> tuple[ev.Event, ...]:
@@ -119,7 +119,7 @@ def _exchange(i: int, item: m.HistoryItem) -> Exchange:
         answer=thought.answer,
         thinking=thought.thinking,
         raw=item.reply,
-        stats=item.stats,
+        stats=clean_line(item.stats),
     )
 
 

@@ -161,7 +161,7 @@ class _Handler:
         try:
             async for frame in client.socket:
                 if frame.type is WSMsgType.TEXT:
-                    self._hub.relay(peer_id, _message(cast("str", frame.data)))
+                    self._hub.relay(peer_id, read_request(cast("str", frame.data)))
         except TimeoutError:
             log.info("a client of the room server went silent")
         finally:
@@ -183,9 +183,10 @@ async def _turn_away(socket: web.WebSocketResponse, kind: str, why: str) -> web.
     return socket
 
 
-def _message(text: str) -> dict[str, object]:
+def read_request(text: str) -> dict[str, object]:
+    """What a client said; empty for what makes no sense."""
     try:
         raw = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return cast("dict[str, object]", raw) if isinstance(raw, dict) else {}

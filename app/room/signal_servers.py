@@ -61,7 +61,7 @@ def parse_server(spec: str) -> SignalServer | None:
     if not host or url.scheme not in ("", "ws", "wss", "http", "https") or any(c.isspace() for c in spec):
         return None
     secure = url.scheme in ("wss", "https") if url.scheme else port in (None, SECURE_PORT)
-    path = f"/{url.path.strip('/')}/".replace("//", "/")
+    path = "".join(f"/{part}" for part in url.path.split("/") if part) + "/"
     return SignalServer(host, port or (SECURE_PORT if secure else PLAIN_PORT), secure, path)
 
 

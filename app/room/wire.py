@@ -88,7 +88,7 @@ class _Partial:
 
 
 class WireReceiver:
-    """Joins slices and hands frames over in id order, each once.
+    """Joins slices and hands frames over in id order, each once; ``held_bytes`` of them wait.
 
     A caller feeds what channels bring and, when ``deadline`` has passed, calls ``tick``; each call
     returns the frames that became due.
@@ -99,7 +99,7 @@ class WireReceiver:
         self._channels: dict[Hashable, _Channel] = {}
         self._last_closed = float("-inf")
         self._gap_id = 0
-        self._held_bytes = 0
+        self.held_bytes = 0
         self._partial: dict[int, _Partial] = {}
         self._waiting: dict[int, Frame] = {}
         self.expect = 1
@@ -152,10 +152,10 @@ class WireReceiver:
         partial = self._partial.get(piece.frame_id) or self._open(piece)
         if partial is None or partial.first.total != piece.total or piece.index in partial.payloads:
             return
-        if self._held_bytes + len(piece.payload) > MAX_HELD_BYTES:
+        if self.held_bytes + len(piece.payload) > MAX_HELD_BYTES:
             return
         partial.payloads[piece.index] = piece.payload
-        self._held_bytes += len(piece.payload)
+        self.held_bytes += len(piece.payload)
         if len(partial.payloads) == piece.count:
             del self._partial[piece.frame_id]
             self._waiting[piece.frame_id] = _joined(partial, piece)
@@ -176,7 +176,7 @@ class WireReceiver:
     def _drop_partial(self, frame_id: int) -> None:
         partial = self._partial.pop(frame_id, None)
         if partial is not None:
-            self._held_bytes -= sum(map(len, partial.payloads.values()))
+            self.held_bytes -= sum(map(len, partial.payloads.values()))
 
     def _due(self) -> list[Frame]:
         due = self._in_order()
@@ -190,7 +190,7 @@ class WireReceiver:
         due: list[Frame] = []
         while self.expect in self._waiting:
             frame = self._waiting.pop(self.expect)
-            self._held_bytes -= len(frame.payload)
+            self.held_bytes -= len(frame.payload)
             due.append(frame)
             self.expect += 1
         return due

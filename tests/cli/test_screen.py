@@ -166,3 +166,21 @@ def test_progress_without_a_terminal_is_a_line_every_tenth() -> None:
     lines = out.getvalue().splitlines()
     assert len(lines) == 10
     assert lines[4] == " 50%  50.0 of 100.0 MB, 5.0 MB/s, 3 s left"
+
+
+def test_nothing_a_peer_says_moves_the_cursor_wherever_it_is_printed() -> None:
+    hostile = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202etxt"
+    states = [
+        replace(ONLINE, label=hostile, status_line=hostile, phase=Phase.STARTING),
+        replace(ONLINE, label=hostile),
+        replace(ONLINE, devices=(replace(HERON, name=hostile, gpu=hostile),)),
+        replace(ONLINE, waiting=(replace(KNOCK, name=hostile),)),
+        replace(ONLINE, notices=(Notice(9, hostile, hostile),)),
+        answering(hostile, thinking=hostile, question=hostile, asker=hostile, stats=hostile),
+        answering(hostile, live=False, thinking=hostile, question=hostile, asker=hostile, stats=hostile),
+        replace(ONLINE, phase=Phase.HELD, held_by=hostile),
+        replace(ONLINE, phase=Phase.OVER, trouble=hostile, remedy=hostile),
+    ]
+    said = drawn(ONLINE, *states)
+    assert "owned" in said
+    assert not set(said) & set("\x1b\x07\x9b\u202e")

@@ -25,6 +25,7 @@ class FakeLine:
         self.sent: deque[Message] = deque()
         self.history: list[Message] = []
         self.ended = ""
+        self.trusted = False
         self._take: Callable[[Message], None] | None = None
         self._unheard: list[Message] = []
 
@@ -44,6 +45,9 @@ class FakeLine:
             self._unheard.append(message)
         else:
             self._take(message)
+
+    def trust(self) -> None:
+        self.trusted = True
 
     def close(self, reason: str) -> None:
         if self.open:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import tracemalloc
+from typing import cast
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +13,7 @@ from hypothesis import strategies as st
 
 from app.core.clock import VirtualClock
 from app.core.errors import ProtocolError
+from app.room import messages as m
 from app.room.binarypack import MAX_DEPTH, pack, unpack
 from app.room.chunks import MAX_OPEN_MESSAGES, MAX_PIECES, PIECE, Assembler, Chunker
 from app.room.frame import DROP_ALL, Control, Frame, FrameKind
@@ -98,6 +103,29 @@ def test_claimed_lengths_are_checked_first(head: str) -> None:
         unpack(bytes.fromhex(head))
 
 
+@pytest.mark.parametrize("unit", [b"\x80", b"\x90", b"\xb2\xc4\x80", b"\x81\xb0\x00", b"\xc0", b"\xcf" + b"\xff" * 8])
+def test_a_message_becomes_no_more_than_ten_times_its_size(unit: bytes) -> None:
+    count = PIECE * MAX_PIECES // len(unit)
+    data = b"\xdd" + count.to_bytes(4) + unit * count
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(ProtocolError):
+            unpack(data)
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_largest_conversation_is_taken() -> None:
+    past = m.PastIs(
+        model="m",
+        turns=(m.TurnItem(text="q", name="n", ids=(1, 2)),) * 4_096,
+        classes=((0, 1, "step"),) * 8_192,
+        items=(m.HistoryItem("a", "b", "c", "d", "e"),) * 64,
+    )
+    assert m.decode(cast("dict[str, object]", unpack(pack(m.encode(past))))) == past
+
+
 def test_message_past_the_piece_limit_is_not_sent() -> None:
     with pytest.raises(ProtocolError):
         Chunker().messages({"t": "x", "data": bytes(PIECE * MAX_PIECES)})
@@ -179,7 +207,9 @@ class Silent:
         {"pos": 1.5},
         {"n": 0},
         {"data": "text"},
-        {"enc": "f32"},
+        {"enc": "bf16"},
+        {"enc": []},
+        {"enc": {}},
         {"sv": -1},
         {"dp": [0]},
         {"dp": {}},

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from app.core.clock import VirtualClock
-from app.room.admission import HANDSHAKE_S, KEPT_MESSAGES, Admission, Waiting
+from app.room.admission import HANDSHAKE_S, KEPT_BYTES, KEPT_MESSAGES, MAX_VISITORS, Admission, Waiting
+from app.room.binarypack import pack
 from app.room.doorstep import Doorstep
 from app.room.entry import HELLO_WAIT_S, SILENT_CREATOR_S, Entered, Entry, TurnedAway
-from app.room.gate import LOBBY_LIMIT, MAX_PASSES, Credentials, Gate, Verdict
+from app.room.gate import LOBBY_LIMIT, MAX_PASSES, Credentials, Gate, Verdict, hello_members
 from app.room.ports import Message
-from app.room.proofs import new_nonce
+from app.room.proofs import commitment, new_nonce
 from tests.room.fakes import BOUND, FakeLine, carry
 
 CREATOR = "pooled-room-4TKG9P"
@@ -101,6 +102,52 @@ def test_key_fails_with_someone_in_the_middle() -> None:
     assert door.waiting[0].failed
 
 
+def test_a_wrong_key_is_no_key() -> None:
+    door = Door()
+    device = Knocker(door, Credentials(key=new_nonce())).knock()
+    assert not device.entered
+    assert door.waiting[0].failed
+
+
+def test_a_proof_is_worth_nothing_on_another_connection() -> None:
+    """Whoever hears hello and proof, word for word, gets as far as somebody who holds nothing."""
+    door = Door()
+    honest = Knocker(door, Credentials(key=door.admission.gate.key)).knock()
+    hello, proof = honest.here.said("hello"), honest.here.said("auth-proof")
+    for binding in (BOUND, BOUND.replace("00:01", "77:01")):
+        line = FakeLine("device-1", dialed=False, binding=binding)
+        door.admission.arrived(line)
+        line.hear(hello)
+        line.hear(proof)
+        assert line.said("admit") is None
+    assert len(door.admitted) == 1
+    assert all(waiting.failed for waiting in door.waiting)
+
+
+def test_only_the_first_proof_counts() -> None:
+    door = Door()
+    device = Knocker(door, Credentials(key=new_nonce())).knock()
+    for _ in range(100):
+        device.there.hear({"t": "auth-proof", "jn": new_nonce(), "kp": "0" * 64})
+    assert len(door.waiting) == 1
+    assert not door.admitted
+
+
+def test_the_id_of_a_pass_opens_nothing() -> None:
+    """It goes over the wire, and the saved room holds the pass's hash: neither is the pass."""
+    door = Door()
+    owner = Knocker(door, Credentials(key=door.admission.gate.key)).knock()
+    Knocker(door, Credentials(pass_text=new_nonce()), "device-2").knock()
+    pid = hello_members(Credentials(pass_text=owner.entered[0].pass_text), new_nonce())["pid"]
+    line = FakeLine("device-3", dialed=False)
+    door.admission.arrived(line)
+    nonce = new_nonce()
+    line.hear({**HELLO, "t": "hello", "v": 4, "join": 1, "auth": 1, "jc": commitment(nonce), "pid": pid})
+    line.hear({"t": "auth-proof", "jn": nonce, "pp": pid + pid})
+    assert len(door.admitted) == 1
+    assert [waiting.failed for waiting in door.waiting] == [True, True]
+
+
 def test_deny_turns_away_and_is_remembered() -> None:
     door = Door()
     device = Knocker(door, Credentials()).knock()
@@ -161,6 +208,40 @@ def test_lobby_is_limited() -> None:
     late = Knocker(door, Credentials(), "device-late").knock()
     assert late.refused
     assert len(door.admission.lobby) == LOBBY_LIMIT
+
+
+def test_a_flood_of_visitors_is_limited_and_passes() -> None:
+    door = Door()
+    lines = [FakeLine(f"device-{number}", dialed=False) for number in range(3 * MAX_VISITORS)]
+    for line in lines:
+        door.admission.arrived(line)
+    assert sum(line.open for line in lines) == MAX_VISITORS
+    door.clock.advance(HANDSHAKE_S + 1)
+    door.admission.tick()
+    device = Knocker(door, Credentials(key=door.admission.gate.key), "device-late").knock()
+    assert device.entered
+
+
+def test_what_a_stranger_says_meanwhile_is_kept_up_to_a_size() -> None:
+    door = Door()
+    device = Knocker(door, Credentials(key=door.admission.gate.key))
+    for number in range(KEPT_MESSAGES):
+        device.here.send({"t": "pledge", "gb": number, "more": "x" * 8_000})
+    device.here.send({"t": "pledge", "gb": float("nan")})
+    device.knock()
+    kept = door.admitted[0][2]
+    assert 0 < sum(len(pack(message)) for message in kept) <= KEPT_BYTES
+    assert [message["gb"] for message in kept] == list(range(len(kept)))
+
+
+def test_long_messages_are_taken_only_from_who_was_let_in() -> None:
+    door = Door()
+    outside = Knocker(door, Credentials(), "device-2").knock()
+    inside = Knocker(door, Credentials(key=door.admission.gate.key)).knock()
+    assert not outside.there.trusted
+    assert not outside.here.trusted
+    assert inside.there.trusted
+    assert inside.here.trusted
 
 
 def test_newer_knock_replaces_the_held_one() -> None:

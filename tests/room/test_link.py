@@ -11,6 +11,7 @@ import pytest
 from app.core.clock import SystemClock, VirtualClock
 from app.room import ports
 from app.room.binarypack import pack, unpack
+from app.room.chunks import Chunker
 from app.room.frame import Frame, FrameKind
 from app.room.line import STRIPE_LABEL, Line
 from app.room.link import PeerLink
@@ -78,6 +79,23 @@ class Rig:
         connection = FakeConnection()
         self.link.add_stripe(self._line(connection, STRIPE_LABEL))
         return connection
+
+
+async def test_a_stranger_fills_no_memory() -> None:
+    heard: list[ports.Message] = []
+    connection = FakeConnection()
+    line = Line(connection, "bob", "dc_1", "dc_1", False, SystemClock())  # type: ignore[arg-type]
+    line.listen(heard.append)
+    hello = {"t": "hello", "v": 4, "meta": {f"m{n}": "x" * 100 for n in range(5_000)}}
+    pieces = Chunker().messages(hello)
+    for data in (pack(hello), *pieces):
+        connection.on_control(data)
+    assert heard == []
+    assert line.open
+    line.trust()
+    for data in pieces:
+        connection.on_control(data)
+    assert heard == [hello]
 
 
 async def test_wire_is_released_and_kept_messages_come_first() -> None:

@@ -6,7 +6,7 @@ import contextlib
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.errors import ProtocolError
@@ -14,7 +14,7 @@ from app.room import messages as m
 from app.room.authority import CHAIN_ONLY, CREATOR_ONLY, HOST_ONLY, Viewpoint, counts
 from app.room.binarypack import pack
 from app.room.meta import Meta, meta_map, read_meta
-from app.room.names import clean_name, unique_name
+from app.room.names import clean_line, clean_name, unique_name
 
 CREATOR, ME, OTHER = "pooled-room-4TKG9P", "me", "other"
 
@@ -86,6 +86,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(m.KINDS)), st.dictionaries(st.text(max_size=6), JSON, max_size=6), JSON)
 def test_no_input_raises_anything_else(tag: str, members: dict[str, object], value: object) -> None:
     fields = dict.fromkeys(m.KINDS[tag].__struct_fields__, value)
@@ -138,6 +139,9 @@ def test_names_are_cleaned_and_unique() -> None:
     assert clean_name(" <b>ot\x00ter</b> ", "peer-1234") == "botter/b"
     assert clean_name("\u202e", "12345678-9") == "12345678"
     assert clean_name(None, "12345678-9") == "12345678"
+    assert clean_name("ot\u2028te\x85r\ufffe", "p") == "otter"
+    assert clean_name("\u5c71\u3000\u7530", "p") == "\u5c71\u3000\u7530"
+    assert clean_line("so\x1b[2J it\u202e is\x07") == "so[2J it is"
     assert len(clean_name("x" * 90, "p")) == 40
     assert unique_name("otter", {"heron"}) == "otter"
     assert unique_name("otter", {"otter", "otter 2"}) == "otter 3"
@@ -151,6 +155,15 @@ def test_what_is_no_number_counts_as_not_said(number: float) -> None:
     assert m.decode({"t": "ai-tele", "k": {"one": number, "pre": 2.0}}) == m.Telemetry(k=m.Timings(pre=2.0))
     with pytest.raises(ProtocolError):
         m.decode({"t": "ai-load", "model": "m", "range": [number, 3], "ctx": 64})
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-Infinity", "1e308", "9" * 400])
+def test_a_word_for_no_number_is_refused(word: str) -> None:
+    """A number may come as text, and these would be read as one that nobody can be told."""
+    for raw in ({"t": "ai-tele", "amax": word}, {"t": "ai-hostprog", "all": {"otter": word}}):
+        with pytest.raises(ProtocolError):
+            m.decode(raw)
+    assert m.decode({"t": "ai-token", "text": word}) == m.Token(text=word)
 
 
 @pytest.mark.parametrize("stamp", [1e308, -1.0])

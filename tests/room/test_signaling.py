@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,7 +12,7 @@ import pytest
 
 from app.core.clock import VirtualClock
 from app.core.errors import LinkError
-from app.room.peerjs import IdTaken, SignalDown, SignalMessage, SignalRefused, register
+from app.room.peerjs import IdTaken, SignalDown, SignalMessage, SignalRefused, read_signal, register
 from app.room.server_news import ServerNews
 from app.room.signal_server import MAX_WAITING_FOR_ONE, SignalHub
 from app.room.signal_servers import CLOUD, SignalServer, parse_server, server_list
@@ -110,7 +111,17 @@ async def test_waiting_messages_are_limited() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"type": 5}', '{"type": "OFFER", "dst": 7}', '{"type": "NEWS", "dst": "x"}']
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        "[" * 60_000,
+        '{"a":' * 9_000,
+        '{"type": 5}',
+        '{"type": "OFFER", "dst": 7}',
+        '{"type": "NEWS", "dst": "x"}',
+    ],
 )
 async def test_nonsense_is_ignored(text: str) -> None:
     async with room_server() as server, aiohttp.ClientSession() as http:
@@ -120,6 +131,19 @@ async def test_nonsense_is_ignored(text: str) -> None:
             await socket.send_str(text)
             await socket.send_json({"type": "OFFER", "dst": "ann", "payload": {"n": 1}})
             assert (await socket.receive_json())["payload"] == {"n": 1}
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 30_000, "9" * 9_000, '{"type": null}', "\ud800"])
+def test_nonsense_of_a_server_is_ignored(text: str) -> None:
+    assert read_signal(aiohttp.WSMessage(aiohttp.WSMsgType.TEXT, text, None)) is None
+
+
+@pytest.mark.parametrize("source", ["\ud800", "a" * 129, "", 5])
+def test_a_peer_id_that_no_proof_can_name_is_none(source: object) -> None:
+    told = json.dumps({"type": "OFFER", "src": source})
+    message = read_signal(aiohttp.WSMessage(aiohttp.WSMsgType.TEXT, told, None))
+    assert message is not None
+    assert message.source == ""
 
 
 async def test_a_dead_server_is_passed_over() -> None:
@@ -238,6 +262,7 @@ def test_reconnect_delays() -> None:
         ("host:9000", SignalServer("host", 9000, False)),
         ("host:443/x", SignalServer("host", 443, True, "/x/")),
         ("host:9000/pooled/a/", SignalServer("host", 9000, False, "/pooled/a/")),
+        ("host:9000//a///b//", SignalServer("host", 9000, False, "/a/b/")),
         ("ws://10.0.0.2", SignalServer("10.0.0.2", 80, False)),
         ("wss://host:9000/p", SignalServer("host", 9000, True, "/p/")),
         ("https://host", SignalServer("host", 443, True)),

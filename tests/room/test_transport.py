@@ -140,6 +140,21 @@ async def test_a_device_with_another_mesh_key_is_not_linked() -> None:
         await _close(bob, ann, creator)
 
 
+async def test_an_extra_connection_with_a_wrong_proof_is_closed() -> None:
+    """It claims a member's id, so the room server would let it through."""
+    async with room_server() as server:
+        gate = Gate()
+        creator, device = await _opened(server, gate), await _joined(server, gate)
+        link = creator.link(device.transport.me)
+        device.transport._mesh_key = new_mesh_key()
+        line = await device.transport._dialer.dial(CREATOR, stripe=True)
+        assert isinstance(await outcome(device.transport._prove_stripe(line)), LinkError)
+        await until(lambda: not line.open)
+        assert link.stripes == 1
+        assert link.open
+        await _close(device, creator)
+
+
 async def test_lost_stripe_is_dialed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.room.stripes.REDIAL_S", 0.02)
     async with room_server() as server:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -23,9 +24,27 @@ def decode(raw: Mapping[str, object]) -> Message | None:
     if kind is None:
         return None
     try:
-        return msgspec.convert(_without_nulls(raw), kind, strict=False)
+        message = msgspec.convert(_without_nulls(raw), kind, strict=False)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ProtocolError(f"A device sent {tag} with something wrong in it: {error}") from error
+    if _measures(kind) and not _finite(msgspec.to_builtins(message)):
+        raise ProtocolError(f"A device sent {tag} with a number in it that is none.")
+    return message
+
+
+@cache
+def _measures(kind: type[Message]) -> bool:
+    """Whether messages of this kind hold numbers that need not be whole."""
+    return b'"number"' in msgspec.json.encode(msgspec.json.schema(kind))
+
+
+def _finite(value: object) -> bool:
+    """The text "nan" is read as a number, too."""
+    if isinstance(value, Mapping):
+        return all(map(_finite, value.values()))
+    if isinstance(value, (list, tuple)):
+        return all(map(_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _without_nulls(value: object) -> object:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from app.room.messages.base import Line, Message, Name, PeerId, RawMeta, Stamp
+from app.room.messages.base import Line, Message, Name, PeerId, RawMeta, Real, Stamp, Whole
 
 
 class RosterEntry(msgspec.Struct, frozen=True):
@@ -22,14 +22,14 @@ class Died(msgspec.Struct, frozen=True):
     """What a device was doing when its process ended last time."""
 
     during: Line = ""
-    ago: float = 0.0
+    ago: Real = 0.0
     loading: bool = False
 
 
 class Hello(Message, frozen=True, tag="hello"):
     name: Name = ""
     meta: RawMeta = msgspec.field(default_factory=dict)
-    v: int = 0
+    v: Whole = 0
     back: bool = False
     died: Died | None = None
 

@@ -17,7 +17,9 @@ from app.room.messages.base import (
     Name,
     NumberByName,
     PeerId,
+    Real,
     Slots,
+    Whole,
 )
 from app.room.messages.weights import Ranges
 
@@ -83,7 +85,7 @@ class Load(Message, frozen=True, tag="ai-load"):
     next: PeerId = MODEL_HOST
     host: PeerId = ""
     prev: PeerId = ""
-    v: int = PROTOCOL_VERSION
+    v: Whole = PROTOCOL_VERSION
     offload: Offload | None = None
     hidden: Name = "f16"
     inv: Annotated[dict[PeerId, Ranges], msgspec.Meta(max_length=256)] = msgspec.field(default_factory=dict)
@@ -98,12 +100,12 @@ class Layers(Message, frozen=True, tag="ai-layers"):
 
 
 class LoadShare(Message, frozen=True, tag="ai-progress"):
-    pct: float = 0.0
+    pct: Real = 0.0
 
 
 class HostProgress(Message, frozen=True, tag="ai-hostprog"):
     all: NumberByName = msgspec.field(default_factory=dict)
-    at: float = 0.0
+    at: Real = 0.0
 
 
 class Ready(Message, frozen=True, tag="ai-ready"):
@@ -133,7 +135,7 @@ class ReadyAll(Message, frozen=True, tag="ai-ready-all"):
 
 
 class Share(Message, frozen=True, tag="ai-share"):
-    gb: float = 0.0
+    gb: Real = 0.0
     drop: bool = False
     why: Line = ""
 

@@ -6,7 +6,19 @@ from typing import Annotated
 
 import msgspec
 
-from app.room.messages.base import HISTORY_SENT, LONGEST_ASK, Count, Line, LongText, Message, Ms, Name, PeerId
+from app.room.messages.base import (
+    HISTORY_SENT,
+    LONGEST_ASK,
+    Count,
+    Line,
+    LongText,
+    Message,
+    Ms,
+    Name,
+    PeerId,
+    Real,
+    Whole,
+)
 from app.room.messages.start import StyleWords
 
 
@@ -48,7 +60,7 @@ class Token(Message, frozen=True, tag="ai-token"):
     """``d``: 0 sampled, 1 from a draft block, 2 from prompt lookup."""
 
     text: Line = ""
-    d: int = 0
+    d: Whole = 0
 
 
 class ContextUse(msgspec.Struct, frozen=True):
@@ -167,7 +179,7 @@ class Timings(msgspec.Struct, frozen=True):
 
 class Telemetry(Message, frozen=True, tag="ai-tele"):
     k: Timings = Timings()
-    amax: float = 0.0
+    amax: Real = 0.0
 
 
 class MapNode(msgspec.Struct, frozen=True):
@@ -180,11 +192,11 @@ class MapNode(msgspec.Struct, frozen=True):
 class MapStats(msgspec.Struct, frozen=True):
     """Words a second, share of drafts accepted; a lap, its compute and its wire in ms; ``n`` words so far."""
 
-    tps: float = 0.0
-    acc: float | None = None
-    lap: float = 0.0
-    gpu: float = 0.0
-    net: float = 0.0
+    tps: Real = 0.0
+    acc: Real | None = None
+    lap: Real = 0.0
+    gpu: Real = 0.0
+    net: Real = 0.0
     n: Count = 0
 
 

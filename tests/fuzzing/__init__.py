@@ -1,0 +1,1 @@
+"""Bytes that nobody sends on purpose, and what every decoder may make of them."""

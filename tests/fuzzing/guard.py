@@ -1,0 +1,141 @@
+"""One input through one decoder: bounded in time and memory, its outcome named."""
+
+from __future__ import annotations
+
+import signal
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from types import FrameType
+
+from tests.fuzzing.mutate import damaged
+
+HANG_S = 5.0
+"""CPU seconds, so that a busy machine finds no hang where there is none."""
+FLOOR = 512 * 1024
+RATIO = 128
+MEASURED_EVERY = 64
+
+
+class Fault(AssertionError):
+    """A decoder did what it must not do."""
+
+
+class _Hang(BaseException):
+    """Not to be caught by what hangs."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A decoder. ``errors`` are those it documents; ``grammar`` makes inputs that get past its first checks."""
+
+    name: str
+    corpus: Callable[[], Sequence[bytes]]
+    read: Callable[[bytes], object]
+    errors: tuple[type[Exception], ...] = ()
+    grammar: Callable[[Random], bytes] | None = None
+
+
+@dataclass
+class Tally:
+    """What came of a stretch of inputs. ``largest`` and ``slowest`` with the input's length in bytes."""
+
+    inputs: int = 0
+    seconds: float = 0.0
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    largest: tuple[int, int] = (0, 0)
+    slowest: tuple[float, int] = (0.0, 0)
+
+    def add(self, other: Tally) -> None:
+        self.inputs += other.inputs
+        self.seconds = max(self.seconds, other.seconds)
+        self.outcomes += other.outcomes
+        self.largest = max(self.largest, other.largest)
+        self.slowest = max(self.slowest, other.slowest)
+
+
+def one(target: Target, data: bytes) -> str:
+    """The outcome's name. Raises Fault for a hang and for any error that is not documented."""
+    try:
+        with _limited(HANG_S):
+            value = target.read(data)
+    except target.errors as error:
+        return type(error).__name__
+    except _Hang:
+        raise Fault(f"{target.name}: no end within {HANG_S} s of CPU time") from None
+    except RecursionError as error:
+        raise Fault(f"{target.name}: RecursionError") from error
+    except Exception as error:
+        raise Fault(f"{target.name}: {type(error).__name__}: {error}") from error
+    return "nothing" if value is None else "taken"
+
+
+def measured(target: Target, data: bytes) -> tuple[str, int]:
+    """The outcome, and the most bytes that were allocated at a time. A small input may not make a big object."""
+    tracemalloc.start()
+    try:
+        outcome, peak = one(target, data), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    if peak > FLOOR + RATIO * len(data):
+        raise Fault(f"{target.name}: {len(data)} bytes became {peak}")
+    return outcome, peak
+
+
+def stretch(target: Target, inputs: int, rng: Random, note: Callable[[bytes], None] = lambda _data: None) -> Tally:
+    """Runs ``inputs`` inputs; ``note`` is told each before. Raises Fault with the input as its second argument."""
+    corpus, tally, began = target.corpus(), Tally(inputs), time.perf_counter()
+    for number in range(inputs):
+        data = next_input(target, corpus, rng)
+        note(data)
+        try:
+            _count(tally, target, data, measure=number % MEASURED_EVERY == 0)
+        except Fault as fault:
+            raise Fault(str(fault), data.hex()) from fault
+    tally.seconds = time.perf_counter() - began
+    return tally
+
+
+def next_input(target: Target, corpus: Sequence[bytes], rng: Random) -> bytes:
+    if target.grammar is not None and rng.random() < 0.5:
+        made = target.grammar(rng)
+        return damaged(rng, [made]) if rng.random() < 0.2 else made
+    return damaged(rng, corpus)
+
+
+def _count(tally: Tally, target: Target, data: bytes, *, measure: bool) -> None:
+    start = time.process_time()
+    if measure:
+        outcome, peak = measured(target, data)
+        tally.largest = max(tally.largest, (peak, len(data)))
+    else:
+        outcome = one(target, data)
+        tally.slowest = max(tally.slowest, (time.process_time() - start, len(data)))
+    tally.outcomes[outcome] += 1
+
+
+@contextmanager
+def _limited(seconds: float) -> Generator[None]:
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+def _expired(_number: int, _frame: FrameType | None) -> None:
+    raise _Hang
+
+
+@contextmanager
+def armed() -> Generator[None]:
+    """Inputs may be run inside: the process's timer signal is ours meanwhile."""
+    before = signal.signal(signal.SIGVTALRM, _expired)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
