@@ -45,7 +45,7 @@ HELP = {
     "/redeal": "deal the layers again over who is here",
     "/lend GB": "lend another amount of memory",
     "/pause, /resume": "lend nothing while you need your GPU, then lend again",
-    "/quit": "leave",
+    "/quit": "leave for good; an own room ends",
 }
 
 _PLAIN: dict[str, Action] = {

@@ -31,7 +31,7 @@ Pooled: several devices become one room and run a language model together.
 
 @dataclass(frozen=True)
 class HostOptions:
-    """``wait``: how many devices must be in the room before ``start`` starts the model."""
+    """``wait``: how many devices must be in the room before ``start`` starts the model. ``again``: the last room."""
 
     name: str = ""
     gb: float | None = None
@@ -40,6 +40,7 @@ class HostOptions:
     start: bool = False
     wait: int = 1
     auto_allow: bool = False
+    again: bool = False
     fetch: bool = True
 
 
@@ -120,6 +121,7 @@ def _host(arguments: Sequence[str]) -> HostOptions:
     parser.add_argument("--start", action="store_true", help="start the model as soon as it fits")
     parser.add_argument("--wait", type=_count, default=1, metavar="N", help="with --start: wait for N devices")
     parser.add_argument("--auto-allow", action="store_true", help="let everybody in who knows the code")
+    parser.add_argument("--again", action="store_true", help="open the last room again, if it can be")
     parser.add_argument("--no-fetch", dest="fetch", action="store_false", help="do not download the starter model")
     return msgspec.convert(vars(parser.parse_args(arguments)), HostOptions)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from rich.console import Console
@@ -47,7 +48,9 @@ class Printer:
         self._prompt_shown = self._line_open = False
 
     def end(self) -> None:
-        self._clean_line()
+        """The terminal may be gone already."""
+        with contextlib.suppress(OSError):
+            self._clean_line()
 
     def _clean_line(self) -> None:
         if self._line_open:

@@ -15,9 +15,10 @@ from rich.console import Console
 from app.cli.keyboard import Keyboard, standard_input
 from app.cli.options import HostOptions, JoinOptions, Options
 from app.cli.printer import Printer
-from app.cli.session import DONE, FAILED, AutoStart, TerminalRoom
+from app.cli.session import DONE, FAILED, AutoStart, TerminalRoom, leave
 from app.cli.starter import fetch_starter
 from app.cli.text import gb_text
+from app.cli.way_back import way_back
 from app.core.errors import PooledError
 from app.core.secrets import Secrets, open_secrets
 from app.core.settings import Settings, load_settings, save_settings, settings_path
@@ -28,7 +29,15 @@ from app.room.preferences import network_of, pledge_of, room_settings
 
 INTERRUPTED = 130
 QUIET = "dim"
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LEAVING, STOPPING = ("SIGINT",), ("SIGTERM", "SIGHUP")
+"""Ctrl-C is a person who leaves; the others end the program, and its room can be gone back to for a while."""
+
+
+@dataclass
+class _Ending:
+    """Whether the room is left for good when the program ends."""
+
+    for_good: bool = True
 
 
 def run_verb(options: Options) -> int:
@@ -40,30 +49,32 @@ def run_verb(options: Options) -> int:
 
 
 async def _leaving_on_signals(options: Options) -> int:
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    loop, task, ending = asyncio.get_running_loop(), asyncio.current_task(), _Ending()
     assert task is not None, "a coroutine runs in a task"
+    signals = {getattr(signal, name): name in LEAVING for name in (*LEAVING, *STOPPING) if hasattr(signal, name)}
 
-    def leave() -> None:
-        for each in SIGNALS:
+    def end(for_good: bool) -> None:
+        for each in signals:
             loop.remove_signal_handler(each)
+        ending.for_good = for_good
         task.cancel()
 
     # Without handlers of its own (Windows) asyncio cancels this task just the same.
     with contextlib.suppress(NotImplementedError):
-        for each in SIGNALS:
-            loop.add_signal_handler(each, leave)
+        for each, for_good in signals.items():
+            loop.add_signal_handler(each, end, for_good)
     try:
-        return await _run(options)
+        return await _run(options, ending)
     except asyncio.CancelledError:
         return DONE
 
 
-async def _run(options: Options) -> int:
+async def _run(options: Options, ending: _Ending) -> int:
     console = Console()
     try:
         settings = _settings(options)
         async with _device(settings, fixed_host=isinstance(options, HostOptions)) as device:
-            return await _in_room(options, device, console)
+            return await _in_room(options, device, console, ending)
     except PooledError as error:
         console.print(f"{error.what} {error.remedy}".strip(), markup=False, highlight=False)
         return FAILED
@@ -91,7 +102,14 @@ async def _device(settings: Settings, *, fixed_host: bool) -> AsyncGenerator[_De
     try:
         network, room = network_of(settings, secrets), room_settings(settings.room)
         memory = await asyncio.to_thread(open_memory, secrets)
-        application = await assemble(network, room, passes=secrets.passes(), memory=memory, fixed_host=fixed_host)
+        application = await assemble(
+            network,
+            room,
+            passes=secrets.passes(),
+            memory=memory,
+            fixed_host=fixed_host,
+            weights_from_room=lambda: settings.room_weights,
+        )
         try:
             yield _Device(settings, secrets, application)
         finally:
@@ -100,7 +118,7 @@ async def _device(settings: Settings, *, fixed_host: bool) -> AsyncGenerator[_De
         await asyncio.to_thread(secrets.close)
 
 
-async def _in_room(options: Options, device: _Device, console: Console) -> int:
+async def _in_room(options: Options, device: _Device, console: Console, ending: _Ending) -> int:
     application, keyboard = device.application, Keyboard(standard_input())
     gb = 0.0 if options.gb == 0 else await pledge_of(device.settings, application.gpu)
     printer = Printer(console, interactive=keyboard.interactive)
@@ -109,7 +127,12 @@ async def _in_room(options: Options, device: _Device, console: Console) -> int:
     if isinstance(options, HostOptions):
         auto_start = AutoStart(options.model, options.wait) if options.start else None
         await _prepare(options, application, console)
-    return await TerminalRoom(application.room, printer, keyboard, auto_start).run(entry)
+        entry = await way_back(application.room.state.offer, printer, keyboard, again=options.again) or entry
+    try:
+        return await TerminalRoom(application.room, printer, keyboard, auto_start).run(entry)
+    finally:
+        if ending.for_good:
+            await leave(application.room)
 
 
 async def _prepare(options: HostOptions, application: Application, console: Console) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,7 +16,10 @@ from app.room import intents as it
 from app.room.intents import Intent
 from app.room.state import ModelRow, NoticeKind, Phase, RoomState
 
+log = logging.getLogger(__name__)
+
 DONE, FAILED = 0, 1
+LEAVE_WITHIN_S = 5.0
 ENDS = {Phase.OVER: DONE, Phase.ERROR: FAILED}
 SETTLED = frozenset({Phase.ONLINE, Phase.ROOM, Phase.DEGRADED})
 
@@ -60,7 +64,7 @@ class TerminalRoom:
         self._auto_start = auto_start
         self._changed = asyncio.Event()
 
-    async def run(self, entry: it.OpenRoom | it.JoinRoom) -> int:
+    async def run(self, entry: it.OpenRoom | it.JoinRoom | it.Reopen) -> int:
         unsubscribe = self._room.subscribe(self._drawn)
         try:
             self._room.handle(entry)
@@ -128,6 +132,21 @@ class TerminalRoom:
             self._changed.clear()
             await self._changed.wait()
         return self._room.state
+
+
+async def leave(room: RoomLike) -> None:
+    """For good: a room that was opened here ends for everybody, and cannot be gone back to."""
+    left = asyncio.Event()
+    unsubscribe = room.subscribe(lambda state: left.set() if state.phase is Phase.START else None)
+    try:
+        if room.state.phase is not Phase.START:
+            room.handle(it.Leave())
+            async with asyncio.timeout(LEAVE_WITHIN_S):
+                await left.wait()
+    except TimeoutError:
+        log.warning("the room was not left in time")
+    finally:
+        unsubscribe()
 
 
 async def _first_of(works: dict[str, Coroutine[object, object, int]]) -> int:

@@ -47,7 +47,8 @@ def row_text(row: ModelRow, state: RoomState) -> str:
     """One line of the model list."""
     mark = "*" if row.key == state.chosen else " "
     fetched = "on disk" if row.on_disk else f"download {row.download_bytes / 1e9:.1f} GB"
-    return f"{mark} {row.label:<24} needs {gb_text(row.need_gb):<8} {row.sentence} · {fetched}"
+    speed = f" · {safe(row.speed)}" if row.speed else ""
+    return f"{mark} {row.label:<24} needs {gb_text(row.need_gb):<8} {row.sentence} · {fetched}{speed}"
 
 
 def split_text(state: RoomState) -> str:

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 LARGEST_FILE = 1 << 20
 MOST_GB = 4_096
+MOST_CHECKPOINTS = 16
 
 
 class RoomDefaults(msgspec.Struct, frozen=True):
@@ -30,6 +31,10 @@ class RoomDefaults(msgspec.Struct, frozen=True):
     wording: str = "focused"
     length: str = "normal"
     thinking: bool = False
+    kv: str = "f16"
+    hidden: str = "f16"
+    checkpoints: Annotated[int, msgspec.Meta(ge=0, le=MOST_CHECKPOINTS)] = 2
+    checkpoints_on_disk: bool = True
 
 
 class RelaySettings(msgspec.Struct, frozen=True):
@@ -54,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True):
     signal: tuple[str, ...] = ()
     cloud: bool = True
     """Whether the public room server may be asked when nobody nearby answers."""
+    room_weights: bool = True
+    """Whether weights are taken from, and given to, other devices of a room."""
     relay: RelaySettings = RelaySettings()
     room: RoomDefaults = RoomDefaults()
 

@@ -51,9 +51,13 @@ class Recurrent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Experts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Routed experts of a layer. The first ``wide_down_layers`` layers park their down tensors as int8."""
+    """Routed experts of a layer. The first ``wide_down_layers`` layers park their down tensors as int8.
+
+    ``used`` of them run for a word.
+    """
 
     count: int
+    used: int
     width: int
     layer_bytes: int
     wide_down_layers: int = 0

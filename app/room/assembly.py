@@ -88,10 +88,12 @@ async def assemble(
     *,
     memory: RoomMemory | None = None,
     fixed_host: bool = False,
+    weights_from_room: Callable[[], bool] = lambda: True,
 ) -> Application:
     """Opens and measures the GPU, which takes up to a second, and builds a room around it.
 
-    ``fixed_host``: rooms opened here run their model here, whoever lends more.
+    ``fixed_host``: rooms opened here run their model here, whoever lends more. ``weights_from_room``: whether this
+    device now takes weights from others of its room, and gives them.
     """
     network, table = network or Network(), table or builtin_table()
     shelf = Shelf(table)
@@ -110,6 +112,7 @@ async def assemble(
         link_of=network.link_of,
         copies=disk.of,
         memory=memory or NoMemory(),
+        weights_from_room=weights_from_room,
     )
     room = Room(ports, settings)
     room.start()

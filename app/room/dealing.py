@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -25,6 +25,7 @@ from app.room.laps import LapFailed
 from app.room.picker import Plan, Wish, deal_order, plan
 from app.room.pledges import pledge_gb, share_after_death
 from app.room.ports import Compute, LoadRequest
+from app.room.predict import Known, layer_ms
 from app.room.settings import RoomSettings
 from app.room.tasks import Tasks
 from app.room.weights.names import url_of
@@ -59,7 +60,8 @@ async def _no_inventories(_url: str) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class DealingPorts:
-    """What dealing needs from outside. ``lenders`` give weights, ``inventories`` says who has which of a file's."""
+    """What dealing needs from outside. ``lenders`` give weights, ``inventories`` says who has which of a file's,
+    ``round_trips`` how many seconds it is to a device and back, by id."""
 
     crowd: Crowd
     compute: Compute
@@ -69,6 +71,7 @@ class DealingPorts:
     settings: Callable[[], RoomSettings]
     lenders: Callable[[], Lenders | None] = lambda: None
     inventories: Callable[[str], Awaitable[dict[str, tuple[str, ...]]]] = _no_inventories
+    round_trips: Callable[[], Mapping[str, float]] = dict[str, float]
 
 
 class Dealing:
@@ -93,7 +96,7 @@ class Dealing:
         self._lost_at = 0.0
         self._relink_until = 0.0
         self._told_progress_at = 0.0
-        self._ms_per_layer: dict[str, float] = {}
+        self._layer_ms: dict[str, dict[str, float]] = {}
         self._late: tuple[str, ...] = ()
         self._deaths: dict[str, int] = {}
         self._shares: dict[str, dealt.Dealt] = {}
@@ -187,9 +190,9 @@ class Dealing:
         crowd = self._ports.crowd
         linked = [member for member in crowd.members if member.id == crowd.me or crowd.link(member.id)]
         members = self._trusted(deal_order(linked, crowd.me))
-        measured = tuple(self._ms_per_layer.items())
         settings = self._ports.settings()
-        planned = plan(record, members, Wish(wish.context, settings.split, measured, settings.kv))
+        known = Known(crowd.me, self._ports.round_trips(), self._layer_ms)
+        planned = plan(record, members, Wish(wish.context, settings.split, settings.kv, known))
         if not planned.deal.fits:
             raise RoomError(dealt.too_small(planned), "Lend more memory, or bring another device.")
         return planned
@@ -448,13 +451,14 @@ class Dealing:
         """After an answer: milliseconds a layer of every device, half old, half new."""
         if self.planned is None or self.chain is None:
             return
-        own = self.planned.members[0].name
-        measured = {own: own_ms / self.planned.deal.assigned[0]}
+        record, own = self.planned.record, self.planned.members[0].name
+        measured = {own: layer_ms(record, own_ms, self.planned.deal.assigned[0], head=self.chain.alone)}
         for hop in self.chain.hops:
-            measured[hop.name] = hop.timings.one / hop.layers
+            measured[hop.name] = layer_ms(record, hop.timings.one, hop.layers)
+        known = self._layer_ms.setdefault(record.key, {})
         for name, ms in measured.items():
             if ms > 0:
-                self._ms_per_layer[name] = (self._ms_per_layer.get(name, ms) + ms) / 2
+                known[name] = (known.get(name, ms) + ms) / 2
 
     async def close(self) -> None:
         self._cancel()

@@ -69,6 +69,7 @@ def layers(planned: Plan, late: Iterable[str] = ()) -> m.Layers:
         by={names[i]: m.layer_words(*bounds) for i, bounds, _ in rows},
         held={names[i]: round(held / GIB, 2) for i, _, held in rows},
         out={**out, **dict.fromkeys(late, LeftOut.LATE.value)},
+        tps=round(planned.choice.predicted or 0.0, 2),
     )
 
 

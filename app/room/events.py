@@ -117,11 +117,12 @@ class StartBegan:
 
 @dataclass(frozen=True)
 class Dealt:
-    """Who holds which layers, by name: first and last from 1; ``held`` in GB."""
+    """Who holds which layers, by name: first and last from 1; ``held`` in GB; ``predicted`` in tok/s, 0 unknown."""
 
     ranges: Mapping[str, tuple[int, int]]
     held: Mapping[str, float] = field(default_factory=dict[str, float])
     out: Mapping[str, LeftOut] = field(default_factory=dict[str, LeftOut])
+    predicted: float = 0.0
 
 
 @dataclass(frozen=True)

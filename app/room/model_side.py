@@ -28,6 +28,7 @@ from app.room.model_host import ModelHost
 from app.room.names import readable
 from app.room.past import Past
 from app.room.ports import Compute, Link
+from app.room.round_trips import RoundTrips
 from app.room.screen import View, to_events
 from app.room.serial import SerialCompute
 from app.room.settings import RoomSettings, Visibility
@@ -81,6 +82,7 @@ class ModelSide:
         self.weights = WeightExchange(self._weight_ports())
         self.worker = self._new_worker(self._compute) if self._compute else None
         self._tasks = Tasks()
+        self._round_trips = RoundTrips()
         self._runs: m.ReadyAll | None = None
         self._unheard: dict[str, m.Ask] = {}
         self._beginning: asyncio.Task[None] | None = None
@@ -130,6 +132,7 @@ class ModelSide:
             settings=self._settings,
             lenders=self.weights.lenders,
             inventories=self.weights.inventories,
+            round_trips=self._round_trips.usual,
         )
         host = ModelHost(dealing, self._ports.choose, self._ports.copies(), self.past)
         host.talk.on_past = self._said
@@ -329,6 +332,7 @@ class ModelSide:
             self.running.greet(member, back=back)
 
     def link_gone(self, id: str, *, final: bool = False) -> None:
+        self._round_trips.forget(id)
         if self.worker is not None:
             self.worker.link_closed(id)
         if self.running is not None:
@@ -346,6 +350,7 @@ class ModelSide:
             self.show(m.Silent(id=id, silent=silent, hold=self.answering and id == self.host_id))
 
     def rtt(self, link: Link, seconds: float) -> None:
+        self._round_trips.add(link.peer_id, seconds)
         if self.running is not None:
             self.running.rtt(link.peer_id, seconds)
             if link.peer_id in self.running.dealing.chain_ids:

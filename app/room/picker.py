@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from app.core.units import GIB
 from app.models.table import ModelRecord, ModelTable
@@ -17,13 +17,15 @@ from app.room.contexts import (
     within_binding,
 )
 from app.room.events import Member
+from app.room.fastest import Choice, Options, choose
 from app.room.memory import Need, kv_word, need
 from app.room.meta import Meta
 from app.room.offload import expert_sizes
-from app.room.planner import Deal, Fit, Offer, SplitMode, deal, fit
+from app.room.planner import Deal, Fit, Offer, SplitMode, fit
 from app.room.pledges import pledge_gb, ram_gb, spare_gb
+from app.room.predict import Forecast, Known, layer_ms, rate
 from app.room.shortage import gb_up, shortage
-from app.room.state import ModelRow
+from app.room.state import ModelRow, RoomState, Tried
 
 
 @dataclass(frozen=True)
@@ -35,18 +37,22 @@ class Plan:
     need: Need
     context: OpenContext
     fit: Fit
-    deal: Deal
+    choice: Choice
     kv: str = "f16"
+
+    @property
+    def deal(self) -> Deal:
+        return self.choice.deal
 
 
 @dataclass(frozen=True)
 class Wish:
-    """How a room wants its model: context in positions (0: its own), split, measured ms per layer by name."""
+    """How a room wants its model, context in positions (0: its own), and what is known of the room's speed."""
 
     context: int = 0
     split: SplitMode = SplitMode.SPEED
-    ms_per_layer: tuple[tuple[str, float], ...] = ()
     kv: str = "f16"
+    known: Known = field(default_factory=Known)
 
 
 def deal_order(members: Sequence[Member], model_host: str) -> tuple[Member, ...]:
@@ -62,7 +68,7 @@ def plan(record: ModelRecord, members: Sequence[Member], wish: Wish) -> Plan:
     kv = kv_word(record, wish.kv)
     metas = [member.meta for member in members]
     wanted = within_binding(record, wanted_context(record, wish.context), kv, smallest_binding(metas))
-    offers = _offers(members, wish)
+    offers = _offers(members, wish.known.of(record.key))
     experts = expert_sizes(record)
 
     def fitted(context: int) -> Fit:
@@ -71,12 +77,11 @@ def plan(record: ModelRecord, members: Sequence[Member], wish: Wish) -> Plan:
     choices = context_choices(record, wanted, wish.context)
     opened = open_context(choices, lambda context: fitted(context).fits)
     needed = need(record, opened.positions, kv)
-    dealt = deal(needed, offers, wish.split, experts)
-    return Plan(record, tuple(members), needed, opened, fitted(opened.positions), dealt, kv)
+    choice = choose(Options(needed, offers, experts), wish.split, Forecast(record, members, wish.known))
+    return Plan(record, tuple(members), needed, opened, fitted(opened.positions), choice, kv)
 
 
-def _offers(members: Sequence[Member], wish: Wish) -> list[Offer]:
-    measured = dict(wish.ms_per_layer)
+def _offers(members: Sequence[Member], measured: Mapping[str, float]) -> list[Offer]:
     return [_offer(member.meta, measured.get(member.name)) for member in members]
 
 
@@ -87,12 +92,26 @@ def _offer(meta: Meta, ms: float | None) -> Offer:
 
 @dataclass(frozen=True)
 class Screen:
-    """Whose picker it is: own peer id, keys of models on this device's disk, the chosen model's context."""
+    """Whose picker it is: own peer id, keys of models on this device's disk, the chosen model's context, and how
+    fast models ran here."""
 
     me: str
     on_disk: Collection[str] = ()
     chosen: str = ""
     context: int = 0
+    tried: Sequence[Tried] = ()
+
+
+def seen(state: RoomState, table: ModelTable) -> Known:
+    """What a screen knows of its room's speed."""
+    trips = {device.id: device.rtt_ms / 1000 for device in state.devices if device.rtt_ms is not None}
+    records = [(tried, table.find(tried.model)) for tried in state.tried]
+    return Known(state.me, trips, {tried.model: _layer_ms(tried, record) for tried, record in records if record})
+
+
+def _layer_ms(tried: Tried, record: ModelRecord) -> dict[str, float]:
+    alone = len(tried.shares) == 1
+    return {name: layer_ms(record, ms, layers, head=alone) for name, layers, ms in tried.shares if ms > 0}
 
 
 def model_rows(
@@ -108,7 +127,7 @@ def model_rows(
 def _row(record: ModelRecord, members: Sequence[Member], wish: Wish, screen: Screen) -> ModelRow:
     asked = screen.context if record.key == screen.chosen else 0
     planned = plan(record, members, replace(wish, context=asked))
-    lack = _Lack.of(planned)
+    lack, ran = _Lack.of(planned), _ran(planned, screen)
     return ModelRow(
         key=record.key,
         label=record.label,
@@ -124,7 +143,26 @@ def _row(record: ModelRecord, members: Sequence[Member], wish: Wish, screen: Scr
         download_bytes=_download(planned, screen.me),
         on_disk=record.key in screen.on_disk,
         starter=record.starter,
+        predicted=planned.choice.predicted,
+        speed=f"{ran:.1f} tok/s in the last answer" if ran else _expected(planned),
     )
+
+
+def _ran(planned: Plan, screen: Screen) -> float:
+    """Words a second of the last answer by just these devices; 0 when there was none."""
+    names = {planned.members[i].name for i in planned.deal.used}
+    ran = (each for each in screen.tried if each.model == planned.record.key and names == each.names)
+    return next((each.tokens_per_second for each in ran), 0.0)
+
+
+def _expected(planned: Plan) -> str:
+    """ "about 12 tok/s on 2 devices; 3 would be slower"."""
+    choice, count = planned.choice, len(planned.deal.used)
+    if choice.predicted is None:
+        return ""
+    where = f"{count} devices" if count > 1 else f"{planned.members[0].name} alone"
+    slower = f"; {choice.slower} devices would be slower" if count == 1 else f"; {choice.slower} would be slower"
+    return f"about {rate(choice.predicted)} on {where}{slower if choice.slower else ''}"
 
 
 def _tenth(size: float) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from app.room.memory import Need
@@ -125,8 +125,23 @@ def deal(
     experts: ExpertSizes | None = None,
     *,
     phone_layers: bool = False,
+    without: Collection[int] = (),
 ) -> Deal:
-    """Shares the layers out within every pledge. ``fits`` False: nothing is dealt."""
+    """Shares the layers out within every pledge. ``fits`` False: nothing is dealt.
+
+    The offers in ``without`` are left unused, although they count as unneeded, not as small.
+    """
+    if not without:
+        return _deal(need, offers, mode, experts, phone_layers)
+    lent = [replace(offer, pledge=0.0, ram=0.0) if i in without else offer for i, offer in enumerate(offers)]
+    dealt = _deal(need, lent, mode, experts, phone_layers)
+    spared = {i: LeftOut.UNNEEDED for i, cap in enumerate(layer_caps(need, offers)) if i in without and cap}
+    return replace(dealt, out={**dealt.out, **spared}) if dealt.fits else dealt
+
+
+def _deal(
+    need: Need, offers: Sequence[Offer], mode: SplitMode, experts: ExpertSizes | None, phone_layers: bool
+) -> Deal:
     fitted = fit(need, offers, experts)
     if not fitted.fits:
         return Deal(fits=False)

@@ -87,6 +87,10 @@ def room_settings(saved: RoomDefaults) -> RoomSettings:
         style=style,
         split=_known(saved.split, usual.split),
         auto_redeal=saved.auto_redeal,
+        kv="q8" if saved.kv == "q8" else usual.kv,
+        precision=_known(saved.hidden, usual.precision),
+        checkpoints=saved.checkpoints,
+        checkpoints_on_disk=saved.checkpoints_on_disk,
     )
 
 
@@ -101,6 +105,10 @@ def room_defaults(settings: RoomSettings) -> RoomDefaults:
         wording=settings.style.wording.value,
         length=settings.style.length.value,
         thinking=settings.style.thinking,
+        kv=settings.kv,
+        hidden=settings.precision.value,
+        checkpoints=settings.checkpoints,
+        checkpoints_on_disk=settings.checkpoints_on_disk,
     )
 
 

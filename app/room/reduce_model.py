@@ -22,7 +22,7 @@ from app.room.events import (
 from app.room.reduce_devices import with_devices, without_missed
 from app.room.reduce_entry import noticed
 from app.room.reductions import reduces
-from app.room.state import Device, LoadState, ModelRow, NoticeKind, Phase, RoomState, Speed
+from app.room.state import Device, LoadState, ModelRow, NoticeKind, Phase, RoomState, Speed, Tried
 
 HISTORY = 60
 
@@ -81,7 +81,8 @@ def _dealt(state: RoomState, event: Dealt) -> RoomState:
         return replace(device, layers=layers, held_gb=held, progress=progress, out=out)
 
     layers = max((last for _, last in event.ranges.values()), default=0)
-    return replace(with_devices(state, share), layers=layers)
+    load = replace(state.load, predicted=event.predicted) if state.load else None
+    return replace(with_devices(state, share), layers=layers, load=load)
 
 
 @reduces(LoadProgress)
@@ -166,7 +167,19 @@ def _measured(state: RoomState, event: Measured) -> RoomState:
         ms = event.ms.get(device.name, device.ms)
         return replace(device, ms=ms, wire_ms=event.hops.get(device.name, device.wire_ms))
 
-    return replace(with_devices(state, timed), speed=speed)
+    measured = replace(with_devices(state, timed), speed=speed)
+    return replace(measured, tried=_tried(measured))
+
+
+def _tried(state: RoomState) -> tuple[Tried, ...]:
+    """With the model that runs now at its present speed."""
+    rate = state.speed.tokens_per_second
+    holders = [(device.name, device.layers, device.ms or 0.0) for device in state.devices]
+    shares = tuple((name, layers[1] - layers[0] + 1, ms) for name, layers, ms in holders if layers)
+    if not rate or not shares:
+        return state.tried
+    others = (each for each in state.tried if each.model != state.model)
+    return (*others, Tried(state.model, rate, shares))
 
 
 @reduces(PromptRead)

@@ -15,12 +15,12 @@ from app.room.intents import Intent
 from app.room.member_seat import MemberSeat
 from app.room.outside import RoomPorts
 from app.room.pick import model_host_of
-from app.room.picker import Screen, Wish, model_rows
+from app.room.picker import Screen, Wish, model_rows, seen
 from app.room.reducer import reduce
 from app.room.saved_room import SavedJoin, SavedRoom
 from app.room.seat import Seat, SeatPorts
 from app.room.settings import RoomSettings
-from app.room.state import Offer, RoomState
+from app.room.state import Offer, Phase, RoomState
 from app.room.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,7 @@ TICK = 0.1
 TYPING_SHOWN = 3.5
 TYPING_PERIOD = 2.0
 ALIVE_PERIOD = 5.0
+MOVED, MOVED_MS = 0.25, 2.0
 AFFECT_ROWS = (ev.RosterChanged, ev.ModelChosen, ev.ContextChosen, ev.SettingsChanged, ev.StartFailed)
 
 Subscriber = Callable[[RoomState], None]
@@ -99,7 +100,7 @@ class Room:
         if isinstance(event, ev.SomebodyTypes):
             self._typing_until = self._ports.clock.now() + TYPING_SHOWN
         changed = reduce(self.state, event)
-        if isinstance(event, AFFECT_ROWS):
+        if isinstance(event, AFFECT_ROWS) or _moved(self.state, event):
             changed = reduce(changed, ev.RowsChanged(self._rows(changed)))
         if changed != self.state:
             self._publish(changed)
@@ -113,8 +114,9 @@ class Room:
             subscriber(state)
 
     def _rows(self, state: RoomState) -> tuple[ev.ModelRow, ...]:
-        screen = Screen(state.me, self._ports.on_disk(), state.chosen, state.context)
-        wish = Wish(split=state.settings.split, kv=state.settings.kv)
+        screen = Screen(state.me, self._ports.on_disk(), state.chosen, state.context, state.tried)
+        known = seen(state, self._ports.table)
+        wish = Wish(split=state.settings.split, kv=state.settings.kv, known=known)
         host = model_host_of(self._members, state.creator)
         return model_rows(self._ports.table, self._members, host, wish, screen)
 
@@ -211,8 +213,11 @@ class Room:
         await self._sit(CreatorSeat(self._seat_ports(), it.OpenRoom(saved.name, saved.gb), saved), final=False)
 
     async def _leave(self) -> None:
+        forgotten = self._seat is not None
         await self._leave_seat(final=True)
         self.emit(ev.LeftRoom())
+        if not forgotten:
+            self._offer()
 
     async def _leave_seat(self, *, final: bool) -> None:
         """``final``: left on purpose; else the program only ends, and the room can be gone back to."""
@@ -226,3 +231,11 @@ class Room:
         self._stop_entering()
         await self._leave_seat(final=False)
         await self._tasks.close()
+
+
+def _moved(before: RoomState, event: ev.Event) -> bool:
+    """Whether a device is so much nearer or farther than was known that forecasts change."""
+    if not isinstance(event, ev.LinkMeasured) or before.phase is not Phase.ROOM:
+        return False
+    known = next((device.rtt_ms for device in before.devices if device.id == event.id), None)
+    return known is None or abs(event.rtt_ms - known) > max(MOVED_MS, MOVED * known)

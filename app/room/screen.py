@@ -95,7 +95,7 @@ def _progress(percents: dict[str, float]) -> tuple[ev.Event, ...]:
 def _dealt(message: m.Layers) -> ev.Dealt:
     read = {name: m.read_layer_words(words) for name, words in message.by.items()}
     ranges = {name: (bounds[0] + 1, bounds[1]) for name, bounds in read.items() if bounds}
-    return ev.Dealt(ranges, message.held, _out(message.out))
+    return ev.Dealt(ranges, message.held, _out(message.out), message.tps)
 
 
 def _out(out: dict[str, str]) -> dict[str, LeftOut]:

@@ -155,6 +155,23 @@ class ModelRow:
     download_bytes: int = 0
     on_disk: bool = False
     starter: bool = False
+    predicted: float | None = None
+    """tok/s without drafts; None where too little of the room was measured."""
+    speed: str = ""
+    """As shown: "about 12 tok/s on 2 devices; 3 would be slower", or what the last answer gave."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How fast a model ran here. ``shares``: name, layers and ms a word of every device that held some."""
+
+    model: str
+    tokens_per_second: float
+    shares: tuple[tuple[str, int, float], ...]
+
+    @property
+    def names(self) -> set[str]:
+        return {name for name, _, _ in self.shares}
 
 
 @dataclass(frozen=True)
@@ -171,6 +188,8 @@ class LoadState:
     seconds_left: float | None = None
     again: bool = False
     """A re-deal, not a first start."""
+    predicted: float = 0.0
+    """tok/s that the model host expects; 0: it cannot tell."""
 
 
 @dataclass(frozen=True)
@@ -293,6 +312,8 @@ class RoomState:
     """Layers of the model that runs or is starting."""
     load: LoadState | None = None
     speed: Speed = field(default_factory=Speed)
+    tried: tuple[Tried, ...] = ()
+    """Models that answered in this room, each with its last figures."""
     transcript: tuple[Exchange, ...] = ()
     queue_length: int = 0
     my_position: int = 0

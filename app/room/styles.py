@@ -6,13 +6,12 @@ from dataclasses import replace
 from enum import Enum
 from typing import TypeVar
 
+from app.core.settings import MOST_CHECKPOINTS
 from app.prompt.chat import Style
 from app.room import messages as m
 from app.room.planner import SplitMode
 from app.room.precision import Precision
 from app.room.settings import RoomSettings, Visibility
-
-MOST_CHECKPOINTS = 16
 
 Word = TypeVar("Word", bound=Enum)
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QApplication
 from qasync import QEventLoop
 
 from app.core.log import set_up_logging
-from app.room.intents import ChangeSettings, Intent
+from app.room.intents import ChangeSettings, Intent, Reopen
 from app.ui import highlight, looks
 from app.ui.first_paint import FirstPaint
 from app.ui.fonts import load_fonts
@@ -144,14 +144,18 @@ def _connect(window: MainWindow, task: asyncio.Task[Composed | None], link: str)
 
     window.intent.connect(hand_on)
     window.relay_wanted.connect(composed.use_relay)
+    window.sharing_wanted.connect(composed.share_weights)
     room.subscribe(window.offer)
     window.set_device(composed.device)
     window.offer(room.state)
     composed.nearby.show = window.offer_nearby
     room.subscribe(composed.nearby.follow)
     composed.nearby.follow(room.state)
+    offer = room.state.offer
     if link:
         window.desk.start.follow(link)
+    elif offer is not None and offer.straight_back:
+        hand_on(Reopen())
     highlight.prepare()
 
 

@@ -31,6 +31,13 @@ from app.ui.this_device import ThisDevice
 
 
 @dataclass
+class Sharing:
+    """Whether weights are taken from and given to devices of the room, as the person has it now."""
+
+    on: bool
+
+
+@dataclass
 class Composed:
     """A room ready to be opened or joined, and what this computer can lend to it."""
 
@@ -38,10 +45,16 @@ class Composed:
     secrets: Secrets
     device: ThisDevice
     nearby: NearbyWatch
+    sharing: Sharing
 
     def remember(self, settings: RoomSettings) -> None:
         """The next room opened here starts with these."""
         save_settings(msgspec.structs.replace(load_settings(), room=room_defaults(settings)))
+
+    def share_weights(self, on: bool) -> None:
+        """From the next file on."""
+        self.sharing.on = on
+        save_settings(msgspec.structs.replace(load_settings(), room_weights=on))
 
     def use_relay(self, wish: RelayWish) -> None:
         """From the next room on."""
@@ -63,10 +76,13 @@ async def compose() -> Composed:
     around = surroundings()
     network, room = network_of(settings, secrets, around, lambda: load_settings().relay), room_settings(settings.room)
     memory = await asyncio.to_thread(open_memory, secrets)
-    application = await assemble(network, room, passes=secrets.passes(), memory=memory)
+    sharing = Sharing(settings.room_weights)
+    application = await assemble(
+        network, room, passes=secrets.passes(), memory=memory, weights_from_room=lambda: sharing.on
+    )
     suggested = await pledge_of(settings, application.gpu)
     device = describe(application.gpu, suggested, application.shelf.table)
-    return Composed(application, secrets, device, NearbyWatch(around.nearby))
+    return Composed(application, secrets, device, NearbyWatch(around.nearby), sharing)
 
 
 def describe(gpu: GpuSummary | None, suggested_gb: float, table: ModelTable) -> ThisDevice:

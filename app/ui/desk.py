@@ -135,6 +135,7 @@ class Desk(QWidget):
         code = self.start.code.text if hasattr(self, "start") else ""
         name = self.start.name.name if hasattr(self, "start") else self._preferences.name
         nearby = self.start.nearby.rooms if hasattr(self, "start") else ()
+        offer = self.start.last.offer if hasattr(self, "start") else None
         while (item := self._start_page.lines.takeAt(0)) is not None:
             old = item.widget()
             if old is not None:
@@ -142,6 +143,7 @@ class Desk(QWidget):
         self.start = StartScreen(device, name, self._preferences.gb)
         self.start.code.set_text(code)
         self.start.show_nearby(nearby)
+        self.start.show_last(offer)
         self.start.intent.connect(self.intent)
         self.start.chosen.connect(self.chosen)
         self._start_page.lines.addWidget(self.start)
@@ -169,6 +171,8 @@ class Desk(QWidget):
             self.header.display(state)
         if screen is not None:
             screen.display(state)
+        else:
+            self.start.show_last(state.offer)
         changed = self._stack.currentWidget() is not (screen or self._start_page)
         self._stack.setCurrentWidget(screen or self._start_page)
         self._list_shown()

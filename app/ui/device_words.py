@@ -9,9 +9,9 @@ from app.ui import words
 
 PHONES = frozenset({Kind.IPHONE, Kind.IPAD, Kind.ANDROID, Kind.TABLET})
 LEFT_OUT = {
-    LeftOut.UNNEEDED: "Not needed: fewer devices answer faster.",
-    LeftOut.SMALL: "It lends too little to hold one layer.",
-    LeftOut.LATE: "It came after the start. Deal again to include it.",
+    LeftOut.UNNEEDED: "would make it slower",
+    LeftOut.SMALL: "lends too little to hold one layer",
+    LeftOut.LATE: "came after the start; deal again to include it",
 }
 STATUS = {
     DeviceStatus.CONNECTED: "Connected",
@@ -34,7 +34,7 @@ def chip_note(device: Device) -> str:
     """The small words behind the name on a chip."""
     if device.status is DeviceStatus.LOADING:
         return words.percent(device.progress or 0.0)
-    if device.silent or device.away:
+    if device.silent or device.away or device.paused:
         return STATUS[device.status].lower()
     note = words.gb(device.gb) if device.holds_layers else kind_word(device)
     return f"{note} · you" if device.me else note
@@ -47,18 +47,20 @@ def status_line(device: Device) -> str:
 
 def hardware(device: Device) -> str:
     """ "otter · RTX 4090"."""
+    if device.paused:
+        return f"{device.name} · paused"
     if device.gpu and device.holds_layers:
         return f"{device.name} · {device.gpu}"
     return f"{device.name} · {kind_word(device)}, asks only" if not device.holds_layers else device.name
 
 
-def holding(device: Device) -> str:
-    """What it holds of the running model, or why nothing."""
-    if device.layers is not None:
-        return f"Holds {words.layers(device.layers)}, {words.gb(device.held_gb)}"
-    if device.out is not None:
-        return LEFT_OUT[device.out]
-    return ""
+def idle(device: Device) -> str:
+    """Why it holds no layers: "wren would make it slower."; "" where there is no reason to tell."""
+    if device.paused:
+        return f"{device.name} is paused: {'you need' if device.me else 'its owner needs'} the GPU."
+    if not device.holds_layers:
+        return f"{device.name} ({kind_word(device)}) only asks."
+    return f"{device.name} {LEFT_OUT[device.out]}." if device.out is not None else ""
 
 
 def path_words(device: Device) -> str:

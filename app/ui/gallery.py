@@ -16,6 +16,7 @@ from app.room.state import (
     ModelRow,
     Notice,
     NoticeKind,
+    Offer,
     Phase,
     RoomState,
     Speed,
@@ -208,6 +209,23 @@ HALF = (
     FINCH,
 )
 SETTLED = (replace(HOLDING[0], progress=1.0), replace(HOLDING[1], progress=1.0), FINCH)
+PAUSED = (
+    replace(OTTER, paused=True, holds_layers=False, gb=0),
+    replace(HERON, paused=True, holds_layers=False, gb=0),
+    FINCH,
+)
+QUICK = tuple(replace(m, speed="about 12 tok/s on 2 devices; 3 would be slower" if m.fits else "") for m in ROWS)
+RAN = tuple(replace(m, speed="41.8 tok/s in the last answer" if m.fits else "") for m in ROWS)
+WREN = Device("wren", "wren", gb=6, gpu="Radeon 780M", colour=2, out=LeftOut.UNNEEDED)
+WITHOUT_WREN = (*HALF[:2], WREN, FINCH, replace(PAUSED[1], id="lynx", name="lynx"))
+ELSEWHERE = (replace(HOLDING[0], model_host=False), replace(HOLDING[1], model_host=True), FINCH)
+HOSTLESS = replace(
+    DONE,
+    phase=Phase.DEGRADED,
+    model_host=HERON.id,
+    trouble="heron, which runs the model, is gone.",
+    devices=(ELSEWHERE[0], replace(ELSEWHERE[1], away=True, ready=False), FINCH),
+)
 NOTICES = (
     Notice(1, "heron joined."),
     Notice(2, "The link is copied.", kind=NoticeKind.GOOD),
@@ -256,6 +274,8 @@ def _start_scenes() -> dict[str, Scene]:
         "start-code": Scene(RoomState(), _type("4TK"), main=True),
         "start-link": Scene(RoomState(), _type(LINK)),
         "start-bad-code": Scene(RoomState(), _type("https://example.org/page")),
+        "start-again": Scene(RoomState(offer=Offer(CODE, owner=True)), main=True),
+        "start-back": Scene(RoomState(offer=Offer(CODE, owner=False)), _nearby(NEARBY), main=True),
         "start-nearby": Scene(RoomState(), _nearby(NEARBY[:1]), main=True),
         "start-nearby-many": Scene(RoomState(), _nearby(NEARBY), main=True),
         "start-no-gpu": Scene(RoomState(), device=NO_GPU),
@@ -302,9 +322,17 @@ def _room_scenes() -> dict[str, Scene]:
         "leave": Scene(ROOM, _open("leave")),
         "device-card": Scene(DONE, lambda window: window.sheets.open_device(OTTER.id)),
         "device-card-other": Scene(DONE, lambda window: window.sheets.open_device(HERON.id)),
+        "device-card-paused": Scene(replace(ROOM, devices=PAUSED), lambda window: window.sheets.open_device(OTTER.id)),
+        "device-card-other-paused": Scene(
+            replace(ROOM, devices=PAUSED), lambda window: window.sheets.open_device(HERON.id)
+        ),
+        "model-paused": Scene(replace(ROOM, devices=PAUSED, rows=(), chosen=""), main=True),
+        "model-speed": Scene(replace(ROOM, rows=QUICK), main=True),
+        "model-measured": Scene(replace(ROOM, rows=RAN)),
         "devices": Scene(replace(ROOM, devices=crowd), _open("devices")),
         "toasts": Scene(replace(ROOM, notices=NOTICES), main=True),
         "loading": Scene(loading(HALF, LOAD), main=True),
+        "loading-expected": Scene(loading(WITHOUT_WREN, replace(LOAD, predicted=12.3)), main=True),
         "loading-dealing": Scene(loading(TRIO, replace(LOAD, step="", bytes_total=0, seconds_left=None))),
         "loading-starting": Scene(loading(SETTLED, replace(LOAD, step="preparing", bytes_total=0, seconds_left=None))),
         "loading-failed": Scene(replace(ROOM, notices=NOTICES[2:])),
@@ -345,6 +373,18 @@ def _chat_scenes() -> dict[str, Scene]:
         "chat-tight": Scene(replace(DONE, speed=replace(SPEED, context_used=29_900))),
         "held": Scene(replace(ANSWERING, phase=Phase.HELD, held_by="heron", devices=SILENT), main=True),
         "degraded": Scene(replace(DONE, phase=Phase.DEGRADED, trouble="heron left with layers 27–40", devices=SILENT)),
+        "degraded-host": Scene(HOSTLESS, main=True),
+        "chat-host-elsewhere": Scene(replace(DONE, devices=ELSEWHERE)),
+        "device-card-host": Scene(replace(DONE, devices=ELSEWHERE), lambda window: window.sheets.open_device(HERON.id)),
+        "waits": Scene(
+            replace(
+                HOSTLESS,
+                devices=(replace(OTTER, model_host=False),),
+                model="",
+                label="",
+                trouble=f"The room is back and waits for {LONG}.",
+            )
+        ),
         "redealing": Scene(replace(DONE, phase=Phase.REDEALING, devices=HALF)),
         "reconnecting": Scene(knocking),
         "reconnecting-early": Scene(replace(ROOM, phase=Phase.RECONNECTING, me="heron")),

@@ -14,7 +14,8 @@ def sentence(state: RoomState) -> str:
     speed, holders = state.speed, [device for device in state.people if device.layers]
     lost = next((device for device in holders if device.silent or device.away), None)
     if lost is not None:
-        return f"{lost.name} holds {words.layers(lost.layers or (0, 0))} and is not responding."
+        state_word = "is gone" if lost.away else "is not responding"
+        return f"{lost.name} holds {words.layers(lost.layers or (0, 0))} and {state_word}."
     if not speed.ms_per_word:
         return "Nothing measured yet. Figures come with the first answer."
     if len(holders) == 1:

@@ -36,6 +36,7 @@ class MainWindow(QMainWindow):
     intent = Signal(object)
     preferred = Signal(object)
     relay_wanted = Signal(object)
+    sharing_wanted = Signal(bool)
     closing = Signal()
 
     def __init__(self, device: ThisDevice, preferences: Preferences) -> None:
@@ -72,6 +73,7 @@ class MainWindow(QMainWindow):
         self.desk.chosen.connect(self._chose)
         self.sheets.preferred.connect(self._prefer)
         self.sheets.relay_wanted.connect(self.relay_wanted)
+        self.sheets.sharing_wanted.connect(self.sharing_wanted)
         self.sheets.save_wanted.connect(lambda: save_chat(self, self.state))
         self.sheets.leaving.connect(lambda: self.intent.emit(Leave()))
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from app.cli.session import leave
 from app.engine.types import ColumnClass, Floats
 from app.prompt.chat import UserTurn
 from app.room import intents as it
@@ -60,7 +61,7 @@ class Setting:
     stripes: int
 
 
-def device(server: SignalServer, compute: ToyCompute, drafts: bool, stripes: int) -> Room:
+def device(server: SignalServer, compute: ToyCompute, drafts: bool, stripes: int, gbps: float = 0.0) -> Room:
     config = TransportConfig((server,), IceConfig(stun=()), stripes)
     ports = RoomPorts(
         new_transport=lambda _signal, _identity: room_transport(Transport(config)),
@@ -68,7 +69,7 @@ def device(server: SignalServer, compute: ToyCompute, drafts: bool, stripes: int
         table=TABLE,
         open_language=open_language,
         choose=greedy,
-        meta=Meta(ua="Device", webgpu=True, dspec=int(drafts), max_bind_mb=2048, native=OURS),
+        meta=Meta(ua="Device", webgpu=True, dspec=int(drafts), max_bind_mb=2048, native=OURS, gbps=gbps),
     )
     room = Room(ports, EXACT)
     room.start()
@@ -104,20 +105,25 @@ async def until(room: Room, true: Callable[[RoomState], bool]) -> None:
 
 
 async def answer(room: Room, setting: Setting) -> str:
-    """Tokens a second between the first and the last, and what the room itself says."""
-    room.handle(it.ChooseModel("toy" if setting.right is None else "toy-hybrid"))
+    """What was measured, and what the room itself says."""
+    rate = await words_a_second(room, "toy" if setting.right is None else "toy-hybrid")
+    used = sum(d.layers is not None for d in room.state.devices)
+    accepted = room.state.speed.drafts_accepted
+    drafted = f", {accepted:.0%} of drafts right" if accepted else ""
+    return f"{rate:7.1f} tok/s over {used} devices{drafted}"
+
+
+async def words_a_second(room: Room, model: str) -> float:
+    """Starts the model and asks it; between the first word and the last."""
+    room.handle(it.ChooseModel(model))
     room.handle(it.Start())
     await until(room, lambda state: state.phase is Phase.ONLINE)
-    used = sum(d.layers is not None for d in room.state.devices)
     room.handle(it.Ask(QUESTION))
     await until(room, lambda state: state.live is not None and bool(state.live.answer))
     began, had = time.perf_counter(), len(room.state.live.answer if room.state.live else "")
     await until(room, lambda state: bool(state.transcript) and state.live is None)
     item = room.state.transcript[-1]
-    rate = (len(item.answer) - had) / (time.perf_counter() - began)
-    accepted = room.state.speed.drafts_accepted
-    drafted = f", {accepted:.0%} of drafts right" if accepted else ""
-    return f"{rate:7.1f} tok/s over {used} devices{drafted}"
+    return (len(item.answer) - had) / (time.perf_counter() - began)
 
 
 async def measure(setting: Setting) -> str:
@@ -136,6 +142,7 @@ async def measure(setting: Setting) -> str:
             await until(room, lambda state: len(state.devices) == setting.devices)
             return await answer(room, setting)
         finally:
+            await leave(room)
             await room.close()
             for process in members:
                 await asyncio.wait_for(process.wait(), 20)

@@ -272,6 +272,9 @@ class Box:
 class World:
     """Computers on one network; time moves only by ``run`` and ``until``."""
 
+    verifies = 1
+    """Whether devices take several columns of a step, so that words are guessed ahead."""
+
     def __init__(self, latency: float = 0.0, *, fixed: bool = True) -> None:
         """``fixed``: a creator runs its model itself, whoever lends more."""
         self._fixed = fixed
@@ -279,10 +282,14 @@ class World:
         self.network = Network(self.clock, latency)
         self.boxes: dict[str, Box] = {}
 
+    def compute(self) -> ToyCompute:
+        """The engine of the next box."""
+        return ToyCompute()
+
     def box(
         self, name: str, settings: RoomSettings = EXACT, gpu: bool = True, memory: KeptInMemory | None = None
     ) -> Box:
-        compute, memory = ToyCompute(), memory or KeptInMemory(self.clock)
+        compute, memory = self.compute(), memory or KeptInMemory(self.clock)
         box = Box(name, None, compute, memory)  # type: ignore[arg-type]
 
         def transport(_signal: str, _identity: str) -> MemoryTransport:
@@ -296,7 +303,13 @@ class World:
             open_language=open_language,
             choose=greedy,
             meta=Meta(
-                ua="Device", webgpu=True, dspec=1, max_bind_mb=2048, native=OURS, full=True, fixed_host=self._fixed
+                ua="Device",
+                webgpu=True,
+                dspec=self.verifies,
+                max_bind_mb=2048,
+                native=OURS,
+                full=True,
+                fixed_host=self._fixed,
             ),
             clock=self.clock,
             memory=memory,

@@ -17,6 +17,7 @@ from app.room.messages.base import (
     Name,
     NumberByName,
     PeerId,
+    Rate,
     Real,
     Slots,
     Whole,
@@ -92,11 +93,13 @@ class Load(Message, frozen=True, tag="ai-load"):
 
 
 class Layers(Message, frozen=True, tag="ai-layers"):
-    """``by`` has ranges "lo–hi", counted from 0 with the last layer included."""
+    """``by`` has ranges "lo–hi", counted from 0 with the last layer included. Ours: ``tps``, the words a second that
+    are expected of them, 0 for unknown."""
 
     by: ByName = msgspec.field(default_factory=dict)
     held: NumberByName = msgspec.field(default_factory=dict)
     out: ByName = msgspec.field(default_factory=dict)
+    tps: Rate = 0.0
 
 
 class LoadShare(Message, frozen=True, tag="ai-progress"):

@@ -6,9 +6,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.room.intents import StopStart
-from app.room.state import Device, LoadState, RoomState
+from app.room.predict import rate
+from app.room.state import LoadState, RoomState
 from app.ui import theme, words
-from app.ui.device_words import LEFT_OUT, kind_word
+from app.ui.device_words import idle
 from app.ui.widgets.button import Button
 from app.ui.widgets.card import Card, column
 from app.ui.widgets.lanes import Lanes
@@ -36,6 +37,14 @@ def own_line(load: LoadState) -> str:
     return ", ".join(parts)
 
 
+def expected(state: RoomState) -> str:
+    """What the model host reckons with; "" when it cannot tell."""
+    if state.load is None or not state.load.predicted:
+        return ""
+    count = sum(1 for device in state.people if device.layers)
+    return f"Expected: about {rate(state.load.predicted)} on {words.count(count, 'device')}."
+
+
 class LoadingScreen(QWidget):
     intent = Signal(object)
 
@@ -45,6 +54,7 @@ class LoadingScreen(QWidget):
         self._title = label("", theme.TITLE, 600, wrap=True)
         self._note = label("", tone="muted", wrap=True)
         self._lanes = Lanes(loading=True)
+        self._expected = label("", theme.SMALL, 400, "soft", wrap=True)
         self._own = label("", theme.SMALL, 500, wrap=True)
         self._idle = label("", theme.SMALL, 400, "muted", wrap=True)
         self.give_up = Button("Give up", "", lambda: self.intent.emit(StopStart()))
@@ -65,6 +75,7 @@ class LoadingScreen(QWidget):
         card.column.addSpacing(theme.px(4))
         card.column.addWidget(self._lanes)
         card.column.addWidget(self._own)
+        card.column.addWidget(self._expected)
         card.column.addWidget(self._idle)
         card.column.addLayout(row(None, self.give_up))
         return card
@@ -80,9 +91,12 @@ class LoadingScreen(QWidget):
         own = own_line(state.load) if state.load is not None else ""
         self._own.setText(f"This device: {own[:1].lower()}{own[1:]}" if own else "")
         self._own.setVisible(bool(own))
-        idle = [_why_idle(device) for device in state.people if not device.layers] if holders else []
-        self._idle.setText("\n".join(idle))
-        self._idle.setVisible(bool(idle))
+        others = [device for device in state.people if holders and not device.layers]
+        why = [idle(device) or f"{device.name} holds no layers." for device in others]
+        self._idle.setText("\n".join(why))
+        self._idle.setVisible(bool(why))
+        self._expected.setText(expected(state))
+        self._expected.setVisible(bool(expected(state)))
         self.give_up.setVisible(state.i_am_creator)
 
     def _show_title(self, state: RoomState, complete: bool) -> None:
@@ -95,9 +109,3 @@ class LoadingScreen(QWidget):
             parts = f"{words.count(state.layers, 'layer')} over {words.count(count, 'device')}"
             note = "Each device fetches only its own layers"
             self._note.setText(f"{note}: {parts}." if count else f"{note}. Dealing them now.")
-
-
-def _why_idle(device: Device) -> str:
-    if not device.holds_layers:
-        return f"{device.name} ({kind_word(device)}) only asks."
-    return f"{device.name}: {LEFT_OUT[device.out]}" if device.out else f"{device.name} holds no layers."

@@ -10,11 +10,13 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.room.intents import JoinRoom, OpenRoom
+from app.room.state import Offer
 from app.ui import theme, words
 from app.ui.this_device import ThisDevice
 from app.ui.widgets.button import Button
 from app.ui.widgets.card import Card, column, rule
 from app.ui.widgets.code_field import CodeField
+from app.ui.widgets.last_room import LastRoom
 from app.ui.widgets.name_field import NameField
 from app.ui.widgets.nearby_rooms import NearbyRooms
 from app.ui.widgets.row import row
@@ -42,6 +44,8 @@ class StartScreen(QWidget):
         self.pledge.set_value(gb or device.suggested_gb)
         self.code = CodeField()
         self._says = label("With the code alone, the owner presses Allow.", theme.TINY, 400, "muted", wrap=True)
+        self.last = LastRoom()
+        self.last.intent.connect(self.intent)
         self.nearby = NearbyRooms()
         self.nearby.knocked.connect(self._knock)
         self.open_button = Button("Open a room", "big", self._open)
@@ -60,6 +64,7 @@ class StartScreen(QWidget):
         lines.addWidget(_centred("Run one big model on all your computers", theme.DISPLAY, 600))
         lines.addWidget(_centred("Each device holds a part. Together they answer.", 16, 400, "muted"))
         lines.addSpacing(theme.px(28))
+        lines.addWidget(self.last)
         self._cards = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._cards.setSpacing(theme.px(24))
         self._cards.addWidget(self._open_card(), 1)
@@ -142,6 +147,10 @@ class StartScreen(QWidget):
         """Joins by an invite the program was opened with."""
         self.code.set_text(link)
         self._join()
+
+    def show_last(self, offer: Offer | None) -> None:
+        """The room that can be gone back to."""
+        self.last.display(offer, self.device.ready)
 
     def show_nearby(self, rooms: Sequence[NearbyRoom]) -> None:
         """The rooms that announce themselves now."""

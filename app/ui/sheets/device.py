@@ -10,7 +10,7 @@ from app.core.units import LARGEST_GB
 from app.room.intents import PauseLending, SetPledge
 from app.room.state import Device, RoomState
 from app.ui import theme, words
-from app.ui.device_words import holding, kind_word, path_words, status_line
+from app.ui.device_words import idle, kind_word, path_words, status_line
 from app.ui.paint import dot, painting
 from app.ui.widgets.card import column, rule
 from app.ui.widgets.facts import Facts
@@ -84,7 +84,9 @@ class DeviceCard(QWidget):
         self._own = QWidget()
         own = column(self._own, 8)
         own.addWidget(rule())
-        own.addLayout(row(label("You lend", theme.SMALL, 500), None, self._pledge))
+        self._lend = QWidget()
+        self._lend.setLayout(row(label("You lend", theme.SMALL, 500), None, self._pledge))
+        own.addWidget(self._lend)
         self._paused = Switch("Pause lending")
         self._paused.clicked.connect(lambda on: self.intent.emit(PauseLending(bool(on))))
         own.addLayout(row(label("Pause: I need my GPU", theme.SMALL, 500), None, self._paused))
@@ -111,10 +113,11 @@ class DeviceCard(QWidget):
         self._roles.setText(roles(device))
         self._roles.setVisible(bool(roles(device)))
         self._facts.display(device_facts(device))
-        self._why.setText(holding(device) if device.out is not None else "")
-        self._why.setVisible(device.out is not None)
+        why = idle(device) if device.paused or device.out is not None else ""
+        self._why.setText(why)
+        self._why.setVisible(bool(why))
         self._own.setVisible(device.me and (device.holds_layers or device.paused))
-        self._pledge.setEnabled(device.holds_layers)
+        self._lend.setVisible(not device.paused)
         if device.holds_layers:
             self._pledge.set_value(device.gb)
         self._paused.setChecked(device.paused)

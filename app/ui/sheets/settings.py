@@ -12,13 +12,13 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from app.core.settings import load_settings
-from app.prompt.chat import Length, Persona, Wording
 from app.room.intents import ChangeSettings
-from app.room.planner import SplitMode
-from app.room.settings import RoomSettings, Visibility
+from app.room.precision import Precision
+from app.room.settings import RoomSettings
 from app.room.state import RoomState
 from app.ui import theme
 from app.ui.preferences import Look, Preferences
+from app.ui.sheets.choices import CACHES, KEPT, LENGTHS, PERSONAS, SPLITS, VISIBLE, WORDINGS
 from app.ui.sheets.relay import RelaySection
 from app.ui.widgets.button import Button
 from app.ui.widgets.card import column, rule
@@ -28,35 +28,12 @@ from app.ui.widgets.switch import Switch
 from app.ui.widgets.text import label
 
 NARROW = 430
-VISIBLE = {
-    Visibility.EVERYONE: ("Everyone", "Everybody in the room reads every question and answer."),
-    Visibility.OWNER: ("Only me", "Only you read everything; others see that something is asked."),
-    Visibility.ASKER: ("Who asked", "You and whoever asked read an answer."),
-}
-LENGTHS = {
-    Length.SHORT: ("Short", "About 150 tokens at most."),
-    Length.NORMAL: ("Normal", "About 400 tokens at most."),
-    Length.LONG: ("Long", "About 1,200 tokens at most."),
-}
-PERSONAS = {
-    Persona.DEFAULT: ("Plain", "The model's own manner."),
-    Persona.CONCISE: ("Concise", "As few words as it takes."),
-    Persona.ELI5: ("Simple", "So that a child understands it."),
-    Persona.PIRATE: ("Pirate", "Like a good-natured pirate."),
-    Persona.HAIKU: ("Haiku", "Every answer is a haiku."),
-    Persona.SWARM: ("We", "The devices answer as one."),
-}
-WORDINGS = {
-    Wording.CREATIVE: ("Creative", "Looser: other words each time."),
-    Wording.FOCUSED: ("Focused", "Close to the most likely words."),
-    Wording.EXACT: ("Exact", "Always the most likely word; the same question gives the same answer."),
-}
-SPLITS = {
-    SplitMode.SPEED: ("For speed", "The fastest devices, and as few as needed."),
-    SplitMode.MEMORY: ("By memory", "Every computer holds its share."),
-}
 LOOKS = {Look.SYSTEM: "System", Look.LIGHT: "Light", Look.DARK: "Dark"}
 TEXTS = {100: "100 %", 125: "125 %", 150: "150 %", 200: "200 %"}
+SHARED = {
+    True: "Layers are copied from devices that have them, and given to those that lack them.",
+    False: "Every file is fetched from its source, and none is given away.",
+}
 Choice = TypeVar("Choice", bound=Hashable)
 
 
@@ -86,12 +63,14 @@ class Setting(QWidget):
 
 
 class SettingsSheet(QWidget):
-    """``preferred`` tells how this window should look from now on, ``relay_wanted`` a ``RelayWish``."""
+    """``preferred`` tells how this window should look from now on, ``relay_wanted`` a ``RelayWish``,
+    ``sharing_wanted`` whether model files are shared with the room."""
 
     WIDTH = 580
     intent = Signal(object)
     preferred = Signal(object)
     relay_wanted = Signal(object)
+    sharing_wanted = Signal(bool)
     save_wanted = Signal()
     leave_wanted = Signal()
 
@@ -141,6 +120,27 @@ class SettingsSheet(QWidget):
             _with("auto_redeal"),
             ("When a device is lost, the room goes on with the others.", "The room waits until you deal again."),
         )
+        self._fill_state(lines)
+
+    def _fill_state(self, lines: QVBoxLayout) -> None:
+        """What counts from the next start of a model on."""
+        _heading(lines, "From the next start on")
+        self._choice(lines, "Memory of the conversation", CACHES, lambda s: s.kv, _with("kv"))
+        self._choice(lines, "States kept", KEPT, lambda s: _nearest(s.checkpoints), _with("checkpoints"))
+        self._switch(
+            lines,
+            "Keep them on disk, too",
+            lambda s: s.checkpoints_on_disk,
+            _with("checkpoints_on_disk"),
+            ("A restarted device goes on where it was.", "A restarted device reads the conversation again."),
+        )
+        self._switch(
+            lines,
+            "Whole floats between devices",
+            lambda s: s.precision is Precision.FULL,
+            lambda s, on: replace(s, precision=Precision.FULL if on else Precision.HALF),
+            ("Any division of the layers gives the same answer; twice the data a word.", "Half floats, half the data."),
+        )
 
     def _fill_window(self, lines: QVBoxLayout) -> None:
         _heading(lines, "This window")
@@ -153,6 +153,14 @@ class SettingsSheet(QWidget):
         motion.setChecked(self._preferences.motion)
         motion.clicked.connect(lambda on: self._prefer("motion", on))
         self._add(lines, "Motion", motion).say("Off: nothing in this window moves by itself.")
+
+        _heading(lines, "This device")
+        sharing = Switch("Share model files in the room")
+        sharing.setChecked(load_settings().room_weights)
+        shared = self._add(lines, "Share model files in the room", sharing)
+        shared.say(SHARED[sharing.isChecked()])
+        sharing.clicked.connect(lambda on: shared.say(SHARED[bool(on)]))
+        sharing.clicked.connect(self.sharing_wanted)
 
         _heading(lines, "Relay")
         relay = RelaySection(load_settings().relay)
@@ -230,6 +238,11 @@ class SettingsSheet(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         for each in self._rows:
             each.stack(self.width() < theme.px(NARROW))
+
+
+def _nearest(kept: int) -> int:
+    """The choice on the control that is no more than ``kept``."""
+    return max(choice for choice in KEPT if choice <= kept)
 
 
 def _heading(lines: QVBoxLayout, text: str) -> None:

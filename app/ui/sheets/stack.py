@@ -27,6 +27,7 @@ class Sheets(QObject):
     intent = Signal(object)
     preferred = Signal(object)
     relay_wanted = Signal(object)
+    sharing_wanted = Signal(bool)
     save_wanted = Signal()
     leaving = Signal()
 
@@ -102,6 +103,7 @@ class Sheets(QObject):
         sheet.intent.connect(self.intent)
         sheet.preferred.connect(self.preferred)
         sheet.relay_wanted.connect(self.relay_wanted)
+        sheet.sharing_wanted.connect(self.sharing_wanted)
         sheet.save_wanted.connect(self.save_wanted)
         sheet.leave_wanted.connect(self._ask_to_leave)
         self._show(sheet, "Settings", sheet.WIDTH, sheet.display)

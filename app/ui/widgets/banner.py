@@ -38,8 +38,7 @@ def message(state: RoomState) -> Message | None:
             text = "The answer waits and goes on by itself when it is back."
             return Message(f"{who} is not responding", text, *_stop(state))
         case Phase.DEGRADED:
-            title = state.trouble or "A device that held layers is gone"
-            return Message(title, "Questions wait until the layers are dealt again.", "Deal again", Redeal())
+            return _missing(state)
         case Phase.REDEALING:
             return Message("Dealing the layers again", _redeal_text(state), bad=False)
         case Phase.RECONNECTING:
@@ -53,6 +52,15 @@ def message(state: RoomState) -> Message | None:
 
 def _stop(state: RoomState) -> tuple[str, Intent | None]:
     return ("Stop the answer", Stop()) if state.can_stop else ("", None)
+
+
+def _missing(state: RoomState) -> Message:
+    """Only a model host that is here can deal again; without one the room waits, or looks for another by itself."""
+    title = state.trouble or "A device that held layers is gone"
+    if any(device.model_host and not device.away for device in state.devices):
+        return Message(title, "Questions wait until the layers are dealt again.", "Deal again", Redeal())
+    after = "starts with whoever is here" if state.settings.auto_redeal else "ends"
+    return Message(title, f"The conversation is kept. After a while of waiting the model {after}.")
 
 
 def _redeal_text(state: RoomState) -> str:

@@ -21,7 +21,7 @@ from app.ui.widgets.text import label
 
 TALLEST = 160
 CLOSED = {
-    Phase.DEGRADED: "A device is missing. Deal the layers again to go on.",
+    Phase.DEGRADED: "A device is missing. Questions wait.",
     Phase.REDEALING: "The layers are being dealt again. The conversation is kept.",
     Phase.RECONNECTING: "Looking for the room's owner…",
     Phase.STARTING: "The model is loading…",

@@ -11,7 +11,7 @@ from app.ui import theme, words
 from app.ui.fonts import font
 from app.ui.paint import LEFT, RIGHT, dot, fill, outline, painting, width_of, write
 
-ROW, TWO_LINES, BREAK = 50, 74, 560
+ROW, TWO_LINES, LINE, BREAK = 50, 74, 22, 560
 NEED_AT, VERDICT_AT = 0.637, 0.772
 
 
@@ -32,6 +32,11 @@ def help_words(model: ModelRow) -> str:
     return "Bring another device to make room."
 
 
+def below_words(model: ModelRow) -> str:
+    """The line under a chosen model: who could close the gap, or how fast it should be."""
+    return help_words(model) or model.speed
+
+
 class ModelOption(QRadioButton):
     def __init__(self, model: ModelRow) -> None:
         super().__init__()
@@ -44,7 +49,8 @@ class ModelOption(QRadioButton):
     def display(self, model: ModelRow) -> None:
         self.model = model
         self.setAccessibleName(f"{model.label}, needs {words.gb(model.need_gb)}, {model.sentence}")
-        self.setAccessibleDescription(help_words(model))
+        self.setAccessibleDescription(below_words(model))
+        self.updateGeometry()
         self.update()
 
     def hitButton(self, pos: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -54,11 +60,13 @@ class ModelOption(QRadioButton):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        return theme.px(TWO_LINES if self._narrow(width) or self._helped else ROW)
+        if not self._narrow(width):
+            return theme.px(TWO_LINES if self._more else ROW)
+        return theme.px(TWO_LINES + LINE if self._more and self.model.fits else TWO_LINES)
 
     @property
-    def _helped(self) -> bool:
-        return self.isChecked() and bool(help_words(self.model))
+    def _more(self) -> bool:
+        return self.isChecked() and bool(below_words(self.model))
 
     def _narrow(self, width: int) -> bool:
         return width < theme.px(BREAK)
@@ -103,9 +111,8 @@ class ModelOption(QRadioButton):
         need_box = QRectF(need, 0, verdict - need - 8, high)
         write(painter, need_box, words.gb(self.model.need_gb), font(), palette.muted)
         self._verdict(painter, QRectF(verdict, 0, box.right() - verdict - theme.px(12), high), LEFT)
-        if self._helped:
-            help_box = QRectF(left, high - theme.px(10), box.right() - left - theme.px(16), theme.px(24))
-            write(painter, help_box, help_words(self.model), font(theme.SMALL), palette.soft)
+        if self._more:
+            self._below(painter, QRectF(left, high - theme.px(10), box.right() - left - theme.px(16), theme.px(24)))
 
     def _two_lines(self, painter: QPainter, box: QRectF) -> None:
         palette, left, right = theme.palette(), theme.px(48), box.right() - theme.px(16)
@@ -115,10 +122,14 @@ class ModelOption(QRadioButton):
         self._label(painter, top.adjusted(0, 0, -room, 0))
         write(painter, top, need, font(), palette.muted, RIGHT)
         below = QRectF(left, theme.px(38), right - left, theme.px(24))
-        if self._helped:
-            write(painter, below, help_words(self.model), font(theme.SMALL), palette.soft)
-        else:
+        if self.model.fits or not self._more:
             self._verdict(painter, below, LEFT)
+            below.translate(0, theme.px(LINE))
+        if self._more:
+            self._below(painter, below)
+
+    def _below(self, painter: QPainter, box: QRectF) -> None:
+        write(painter, box, below_words(self.model), font(theme.SMALL), theme.palette().soft)
 
     def _label(self, painter: QPainter, box: QRectF) -> None:
         weight = 600 if self.isChecked() else 400
