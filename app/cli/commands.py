@@ -45,6 +45,8 @@ HELP = {
     "/redeal": "deal the layers again over who is here",
     "/lend GB": "lend another amount of memory",
     "/pause, /resume": "lend nothing while you need your GPU, then lend again",
+    "/give NAME": "leave the room to another device (its owner)",
+    "/own, /decline": "answer an owner that would leave its room to you",
     "/quit": "leave for good; an own room ends",
 }
 
@@ -58,6 +60,8 @@ _PLAIN: dict[str, Action] = {
     "/again": Action((it.Regenerate(),)),
     "/continue": Action((it.Continue(),)),
     "/redeal": Action((it.Redeal(),)),
+    "/own": Action((it.AnswerHeir(yes=True),)),
+    "/decline": Action((it.AnswerHeir(yes=False),)),
     "/pause": Action((it.PauseLending(paused=True),)),
     "/resume": Action((it.PauseLending(paused=False),)),
     "/quit": Action(quits=True),
@@ -121,6 +125,13 @@ def _start(rest: str, state: RoomState) -> Action:
     return Action((it.ChooseModel(row.key), it.Start()), starts=True)
 
 
+def _give(rest: str, state: RoomState) -> Action:
+    heir = next((device for device in state.devices if device.name.lower() == rest.lower() and not device.me), None)
+    if not state.i_am_creator or heir is None:
+        return Action(wrong="Only the owner gives a room away, and to a device that is in it. /devices lists them.")
+    return Action((it.HandOver(heir.id),))
+
+
 def _lend(rest: str, _state: RoomState) -> Action:
     try:
         gb = float(rest)
@@ -154,6 +165,7 @@ _WITH_ARGUMENT: dict[str, Callable[[str, RoomState], Action]] = {
     "/start": _start,
     "/model": _model,
     "/lend": _lend,
+    "/give": _give,
     "/allow": lambda _rest, state: _at_the_door(it.Allow, state),
     "/deny": lambda _rest, state: _at_the_door(it.Deny, state),
 }

@@ -32,6 +32,8 @@ class Screen:
         self._door(before, state)
         self._devices(before, state)
         self._notices(before, state)
+        if state.heir_wanted and not before.heir_wanted:
+            self._printer.line("The owner would leave this room to you. /own takes it, /decline does not.", ACCENT)
         self._answers.draw(state)
         if state.my_position and state.my_position != before.my_position:
             self._printer.line(f"Your question waits, number {state.my_position} in the queue.", QUIET)

@@ -8,6 +8,7 @@ from itertools import count
 
 from app.room.events import CameBack, Degraded, LinkMeasured, Member, RosterChanged, WentSilent
 from app.room.kinds import kind_of
+from app.room.meta import OURS
 from app.room.pledges import pledge_gb
 from app.room.reduce_entry import noticed
 from app.room.reductions import reduces
@@ -66,6 +67,7 @@ def _device(state: RoomState, member: Member, known: Device, taken: Collection[i
         creator=member.id == state.creator,
         model_host=member.id == state.model_host,
         client=meta.client,
+        ours=meta.native == OURS,
         paused=meta.paused,
         away=False,
     )

@@ -102,6 +102,8 @@ class Device:
     away: bool = False
     client: str = ""
     """The tool behind an API client."""
+    ours: bool = False
+    """Whether it runs this program."""
     paused: bool = False
     """Its owner needs the GPU just now; it lends nothing."""
 

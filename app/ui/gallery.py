@@ -50,7 +50,7 @@ class Scene:
 
 
 OTTER = Device("pooled-room-4TKG9P", "otter", gb=18, gpu="RTX 4090", colour=0, me=True, creator=True, model_host=True)
-HERON = Device("heron", "heron", gb=10, gpu="RTX 3080", colour=1, rtt_ms=4.2, path="direct")
+HERON = Device("heron", "heron", gb=10, gpu="RTX 3080", colour=1, rtt_ms=4.2, path="direct", ours=True)
 FINCH = Device("finch", "finch", Kind.IPHONE, holds_layers=False, path="direct")
 TRIO = (OTTER, HERON, FINCH)
 CONTEXTS = (8192, 16384, 32768, 65536, 131072)
@@ -320,6 +320,7 @@ def _room_scenes() -> dict[str, Scene]:
         "settings-relay": Scene(member, _relay, main=True),
         "settings-member": Scene(member, _open("settings")),
         "leave": Scene(ROOM, _open("leave")),
+        "heir": Scene(replace(member, heir_wanted=True), main=True),
         "device-card": Scene(DONE, lambda window: window.sheets.open_device(OTTER.id)),
         "device-card-other": Scene(DONE, lambda window: window.sheets.open_device(HERON.id)),
         "device-card-paused": Scene(replace(ROOM, devices=PAUSED), lambda window: window.sheets.open_device(OTTER.id)),

@@ -7,11 +7,12 @@ from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from app.core.units import LARGEST_GB
-from app.room.intents import PauseLending, SetPledge
+from app.room.intents import Disconnect, HandOver, PauseLending, SetPledge
 from app.room.state import Device, RoomState
 from app.ui import theme, words
 from app.ui.device_words import idle, kind_word, path_words, status_line
 from app.ui.paint import dot, painting
+from app.ui.widgets.button import Button
 from app.ui.widgets.card import column, rule
 from app.ui.widgets.facts import Facts
 from app.ui.widgets.row import row
@@ -90,6 +91,12 @@ class DeviceCard(QWidget):
         self._paused = Switch("Pause lending")
         self._paused.clicked.connect(lambda on: self.intent.emit(PauseLending(bool(on))))
         own.addLayout(row(label("Pause: I need my GPU", theme.SMALL, 500), None, self._paused))
+        self._owner = QWidget()
+        owners = column(self._owner, 8)
+        owners.addWidget(rule())
+        self._hand = Button("Leave the room to it", "", lambda: self.intent.emit(HandOver(self.id)))
+        self._out = Button("Disconnect", "", lambda: self.intent.emit(Disconnect(self.id)))
+        owners.addLayout(row(self._hand, None, self._out))
         lines = column(self, 8)
         if titled:
             line = row(self._dot, spacing=10)
@@ -98,7 +105,7 @@ class DeviceCard(QWidget):
             lines.addLayout(line)
         else:
             lines.addLayout(row(self._dot, self._status, None, spacing=10))
-        for part in (self._roles, self._facts, self._why, self._own):
+        for part in (self._roles, self._facts, self._why, self._own, self._owner):
             lines.addWidget(part)
 
     def display(self, state: RoomState) -> None:
@@ -121,6 +128,8 @@ class DeviceCard(QWidget):
         if device.holds_layers:
             self._pledge.set_value(device.gb)
         self._paused.setChecked(device.paused)
+        self._owner.setVisible(state.i_am_creator and not device.me and not device.away)
+        self._hand.setVisible(device.ours)
 
 
 class DevicesSheet(QWidget):

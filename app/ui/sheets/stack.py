@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from app.room.intents import AnswerHeir
 from app.room.state import RoomState
 from app.ui.preferences import Preferences
 from app.ui.screens.side import SideColumn
@@ -39,6 +40,7 @@ class Sheets(QObject):
         self._refresh: Callable[[RoomState], None] | None = None
         self.sheet: Overlay | None = None
         self.door: Overlay | None = None
+        self._heir: Overlay | None = None
 
     def display(self, state: RoomState) -> None:
         if not state.phase.in_room and self._state.phase.in_room:
@@ -47,6 +49,25 @@ class Sheets(QObject):
         if self._refresh is not None:
             self._refresh(state)
         self._answer_door(state)
+        self._answer_heir(state)
+
+    def _answer_heir(self, state: RoomState) -> None:
+        """The owner leaves and asks this device to own the room; closing the question is a no."""
+        if not state.heir_wanted:
+            if self._heir is not None:
+                self._heir.dismiss()
+            return
+        if self._heir is not None:
+            return
+        question = Confirm(heir_words(state), "Own the room", "No")
+        question.agreed.connect(lambda: self.intent.emit(AnswerHeir(yes=True)))
+        question.declined.connect(lambda: self.intent.emit(AnswerHeir(yes=False)))
+        self._heir = Overlay(self._desk, question, "Own this room?", Confirm.WIDTH, closable=False)
+        self._heir.closed.connect(self._heir_closed)
+        self._heir.open()
+
+    def _heir_closed(self) -> None:
+        self._heir = None
 
     def _answer_door(self, state: RoomState) -> None:
         if not state.waiting:
@@ -154,6 +175,14 @@ class Sheets(QObject):
     def _forget(self, overlay: Overlay) -> None:
         if self.sheet is overlay:
             self.sheet, self._refresh = None, None
+
+
+def heir_words(state: RoomState) -> str:
+    owner = next((device.name for device in state.devices if device.creator), "The owner")
+    return (
+        f"{owner} is leaving and would leave the room to this device. You would decide who comes in, and the room "
+        "goes on as long as this device is there. A running answer is written to its end."
+    )
 
 
 def leave_words(state: RoomState) -> str:
