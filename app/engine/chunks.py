@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from app.engine.pace import Pace
 from app.engine.program import Program
+from app.engine.recorder import Recorder
 from app.engine.runner import Copy, Runner, Ticket
 
 
@@ -28,8 +29,9 @@ class Chunk:
 class Chunks:
     """Starts chunks and waits for them in the same order. Not more than two need to be under way."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, recorder: Recorder) -> None:
         self._runner = runner
+        self._recorder = recorder
         self._pace = Pace()
         self._last_end = 0.0
 
@@ -37,12 +39,14 @@ class Chunks:
         self, programs: Sequence[Program], width: int, count: int, copies: Sequence[Copy], *, paced: bool
     ) -> Chunk:
         """Submits a chunk; ``paced`` in several submits where one would keep the GPU from others for too long."""
-        groups = self._pace.split(programs, width) if paced else [list(programs)]
         started, tickets = time.perf_counter(), list[Ticket]()
+        if not paced:
+            return Chunk((self._recorder.submit(programs, copies),), 0, width, count, started)
+        groups = self._pace.split(programs, width)
         for group in groups:
             last = len(tickets) == len(groups) - 1
             tickets.append(self._runner.submit(self._runner.encode(group, copies if last else ())))
-        return Chunk(tuple(tickets), len(programs) if paced else 0, width, count, started)
+        return Chunk(tuple(tickets), len(programs), width, count, started)
 
     def wait(self, chunk: Chunk) -> NDArray[np.uint8]:
         """What the chunk copied out. Its time begins when the one before it had ended."""

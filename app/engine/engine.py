@@ -30,6 +30,7 @@ from app.engine.ops.select import (
 )
 from app.engine.options import Options, tuning_for
 from app.engine.programs import PROMPT_WIDTHS, Programs, width_of
+from app.engine.recorder import Recorder
 from app.engine.runner import Copy, Encoded, Runner, Ticket
 from app.engine.snapshots import Snapshots, state_signature
 from app.engine.standing import UNKNOWN, Standing
@@ -57,10 +58,11 @@ class Engine:
         self._gpu = gpu
         self._space = space
         self._runner = Runner(gpu, allocator)
+        self._recorder = Recorder(self._runner)
         builder = Builder(config, weights, space, tuning_for(gpu), gpu.caps, options.arithmetic)
         self._programs = Programs(gpu, builder, options.context, part.layers)
         self._snapshots = Snapshots(config, space, allocator, self._runner)
-        self._chunks = Chunks(self._runner)
+        self._chunks = Chunks(self._runner, self._recorder)
         self._recurrent = Mixer.DELTA in config.mixers[part.lo : part.hi]
         self._standing = [Standing()] * options.sequences
 
@@ -100,6 +102,7 @@ class Engine:
 
     def close(self) -> None:
         """Frees the part's memory; the GPU stays open."""
+        self._recorder.forget()
         self._programs.clear()
         if not self._gpu.lost:
             self.allocator.free_all()
@@ -147,7 +150,7 @@ class Engine:
             self._programs.head(width),
         ]
         with self._stepping(runs, ColumnClass.STEP):
-            data = self._runner.run(programs, self._result_copies(len(runs)))
+            data = self._recorder.run(programs, self._result_copies(len(runs)))
         return [self._candidates(block, i) for i, block in enumerate(self._blocks(data, len(runs)))]
 
     def greedy(self, token: int, position: int, stops: Sequence[int], limit: int, sequence: int = 0) -> Iterator[int]:
@@ -205,7 +208,8 @@ class Engine:
             width, first = width_of(kind, len(chunk)), position + start
             self._write_records([Run(chunk, first, sequence)], width)
             self._write_before(states[start : start + most])
-            self._runner.run([self._programs.draft(kind, width, first + len(chunk), first=True)])
+            run = self._recorder.run if kind is ColumnClass.STEP else self._runner.run
+            run([self._programs.draft(kind, width, first + len(chunk), first=True)])
 
     def draft(self, token: int, before: Floats, position: int, count: int, sequence: int = 0) -> list[int]:
         """``count`` guesses of what follows ``token``; ``before`` [hidden] is the trunk's state before it."""
@@ -352,7 +356,8 @@ class Engine:
         stride = self._space.logits.stride
         if rows:
             copies.append((self._space.logits.slice, count * stride * 4))
-        data = self._runner.run([self._programs.head(width, masked=masks is not None)], copies)
+        run = self._runner.run if rows else self._recorder.run
+        data = run([self._programs.head(width, masked=masks is not None)], copies)
         split = count * SPACE_WORDS * 4
         logits = data[split:].view(np.float32).reshape(-1, stride)[:, : self.config.vocab].copy()
         return self._blocks(data[:split], count), logits

@@ -139,6 +139,11 @@ class Runner:
         lib.wgpuBufferMapAsync(staging.buffer._internal, _MAP_READ, 0, staging.size, staging.info[0])
         return Ticket(self, index, staging, encoded.size, encoded.programs)
 
+    def discard(self, encoded: Encoded) -> None:
+        """Gives back a recording that will not be submitted."""
+        lib.wgpuCommandBufferRelease(encoded.take())
+        self._idle.append(encoded.staging)
+
     def collect(self, index: Any, staging: Staging, size: int) -> NDArray[np.uint8]:
         self._gpu.check()
         while not staging.status[0]:

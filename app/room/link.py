@@ -12,9 +12,12 @@ from app.room.frame_messages import frame_message, read_frame_message
 from app.room.keepalive import BYTE, PERIOD_S, KeepAlive
 from app.room.line import Line
 from app.room.ports import Message
-from app.room.wire import DOUBLED_SLICES, WireReceiver, WireSender
+from app.room.wire import DOUBLED_SLICES, Outlet, WireReceiver, WireSender
 
 log = logging.getLogger(__name__)
+
+COPY_AFTER_S = 0.003
+"""How long a frame may be without its acknowledgement before it is sent a second time."""
 
 
 class _WireOutlet:
@@ -27,8 +30,18 @@ class _WireOutlet:
     def backlog(self) -> int:
         return self._connection.wire_backlog
 
+    @property
+    def acknowledged(self) -> bool:
+        return self._connection.acknowledged
+
     def send(self, data: bytes) -> bool:
         return self._connection.send_wire(data)
+
+
+def _repeat_unacknowledged(first: Outlet, copy: Callable[[], None]) -> None:
+    """A copy costs both ends as much work as the slice itself, and on a quick path holds up the next device."""
+    assert isinstance(first, _WireOutlet)
+    asyncio.get_running_loop().call_later(COPY_AFTER_S, lambda: None if first.acknowledged else copy())
 
 
 class PeerLink:
@@ -50,7 +63,7 @@ class PeerLink:
         self._main = line
         self._lines: list[Line] = []
         self._clock = clock
-        self._sender = WireSender(doubled)
+        self._sender = WireSender(doubled, _repeat_unacknowledged)
         self._receiver = WireReceiver(clock)
         self._keepalive = KeepAlive() if keepalive else None
         self._keepalive_timer: asyncio.TimerHandle | None = None

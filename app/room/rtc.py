@@ -149,6 +149,12 @@ class RtcConnection:
         return self._wire.bufferedAmount
 
     @property
+    def acknowledged(self) -> bool:
+        """Whether the peer has everything that was sent so far."""
+        transport = self._peer.sctp
+        return isinstance(transport, sctp.TunedSctpTransport) and transport.acknowledged
+
+    @property
     def keepalive_backlog(self) -> int:
         return self._keepalive.bufferedAmount
 

@@ -32,6 +32,11 @@ class TunedSctpTransport(rtcsctptransport.RTCSctpTransport):
         self._sack_task: asyncio.Future[None] | None = None
         self._cwnd = FIRST_WINDOW_PACKETS * rtcsctptransport.USERDATA_MAX_LENGTH
 
+    @property
+    def acknowledged(self) -> bool:
+        """Whether the peer has everything that was sent so far."""
+        return not (self._data_channel_queue or self._outbound_queue or self._sent_queue)
+
     async def _transmit(self) -> None:
         for _ in range(BURSTS):
             in_flight = self._flight_size

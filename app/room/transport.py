@@ -50,8 +50,9 @@ class TransportConfig:
     """``servers`` in the order to try, ``stripes`` the connections a link has in all (1 to 8).
 
     ``identity`` is a certificate of an earlier run to show again, "" for a fresh one.
-    Frames of up to ``doubled`` slices are sent twice when a link has several connections: steadier on
-    Wi-Fi, but twice the work; 0 never. ``lender`` gives relays beside those of ``ice``.
+    Frames of up to ``doubled`` slices are sent twice when a link has several connections and the first copy is
+    not acknowledged soon: steadier on Wi-Fi, but twice the work; 0 never. ``lender`` gives relays beside those of
+    ``ice``.
     """
 
     servers: tuple[SignalServer, ...]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import functools
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -36,11 +37,20 @@ class Outlet(Protocol):
         ...
 
 
-class WireSender:
-    """Numbers frames and spreads their slices. Frames of up to ``doubled`` slices are sent twice."""
+Repeat = Callable[[Outlet, Callable[[], None]], None]
+"""Told which channel took a slice and how to send its copy; decides when, and whether that is needed."""
 
-    def __init__(self, doubled: int = DOUBLED_SLICES) -> None:
+
+def _at_once(_first: Outlet, copy: Callable[[], None]) -> None:
+    copy()
+
+
+class WireSender:
+    """Numbers frames and spreads their slices. Frames of up to ``doubled`` go twice, as ``repeat`` says."""
+
+    def __init__(self, doubled: int = DOUBLED_SLICES, repeat: Repeat = _at_once) -> None:
         self._doubled = doubled
+        self._repeat = repeat
         self._turn = 0
         self.next_id = 1
         self.copies = 0
@@ -57,9 +67,12 @@ class WireSender:
         twice = len(slices) <= self._doubled and len(outlets) > 1
         for data in slices:
             first = self._give(data, outlets, None)
-            if twice and first is not None and self._give(data, outlets, first) is not None:
-                self.copies += 1
+            if twice and first is not None:
+                self._repeat(first, functools.partial(self._copy, data, outlets, first))
         return True
+
+    def _copy(self, data: bytes, outlets: Sequence[Outlet], first: Outlet) -> None:
+        self.copies += self._give(data, outlets, first) is not None
 
     def _give(self, data: bytes, outlets: Sequence[Outlet], avoid: Outlet | None) -> Outlet | None:
         chosen = self._least_loaded(outlets, avoid)

@@ -14,7 +14,7 @@ from app.room.binarypack import pack, unpack
 from app.room.chunks import Chunker
 from app.room.frame import Frame, FrameKind
 from app.room.line import STRIPE_LABEL, Line
-from app.room.link import PeerLink
+from app.room.link import COPY_AFTER_S, PeerLink
 from app.room.slices import cut
 from tests.room.loopback import until
 
@@ -33,6 +33,7 @@ class FakeConnection:
         self.path = "direct"
         self.control_backlog = self.wire_backlog = self.keepalive_backlog = 0
         self.wire_open = wire_open
+        self.acknowledged = False
         self.control: list[bytes] = []
         self.wire: list[bytes] = []
         self.keepalives = 0
@@ -123,10 +124,25 @@ async def test_small_frames_are_doubled_over_two_connections() -> None:
     rig.link.start()
     stripe = rig.add_stripe()
     rig.link.send_frame(FRAMES[0])
-    assert (len(rig.main.wire), len(stripe.wire)) == (1, 1)
+    assert len(rig.main.wire) + len(stripe.wire) == 1
+    await until(lambda: (len(rig.main.wire), len(stripe.wire)) == (1, 1))
     rig.main.on_wire(rig.main.wire[0])
     stripe.on_wire(stripe.wire[0])
     assert rig.frames == [FRAMES[0]]
+    rig.link.close()
+
+
+async def test_what_was_acknowledged_in_time_is_sent_once() -> None:
+    rig = Rig()
+    rig.link.start()
+    stripe = rig.add_stripe()
+    rig.link.send_frame(FRAMES[0])
+    first, other = (rig.main, stripe) if rig.main.wire else (stripe, rig.main)
+    first.acknowledged = True
+    rig.link.send_frame(FRAMES[1])
+    await until(lambda: len(first.wire) == 2)
+    await asyncio.sleep(4 * COPY_AFTER_S)
+    assert (len(first.wire), len(other.wire)) == (2, 1)
     rig.link.close()
 
 
