@@ -14,12 +14,12 @@ from app.room.dealing import StartWish
 from app.room.events import CreatorLost, Event, LinkMeasured, Member, RoomEnded, RosterChanged, SettingsChanged
 from app.room.meta import Meta
 from app.room.model_side import ModelSide, SidePorts
-from app.room.past import read_past
+from app.room.past import Past, read_past
 from app.room.peers import Peers
 from app.room.pick import model_host_of
 from app.room.ports import Link
 from app.room.roster import Roster, read_roster
-from app.room.settings import RoomSettings
+from app.room.settings import RoomSettings, Visibility
 from app.room.styles import read_rules
 from app.room.tasks import Tasks
 
@@ -160,7 +160,7 @@ class MemberSession:
             case m.RelayLease():
                 self._ports.borrow(message)
             case m.PastIs():
-                self.side.past = read_past(message)
+                self._past_came(read_past(message))
             case m.RulesAre():
                 self._rules_came(message)
             case _:
@@ -181,6 +181,12 @@ class MemberSession:
         self._known = {member.name for member in self.members}
         self.side.start(boss, StartWish(start.model, start.ctx, start.by))
 
+    def _past_came(self, past: Past) -> None:
+        """This device is about to run the model; a program that began anew has shown nothing of it yet."""
+        self.side.past = past
+        if self.settings.visibility is Visibility.EVERYONE:
+            self.show(m.History(items=past.history[-m.HISTORY_SENT :]))
+
     def _rules_came(self, message: m.RulesAre) -> None:
         before = self.settings
         self._emit(SettingsChanged(read_rules(message, before)))
@@ -190,12 +196,20 @@ class MemberSession:
         before, self.roster = self.roster, roster
         self._emit(RosterChanged(roster.members))
         self.side.lending_changed()
-        here = {member.id for member in roster.members}
-        for gone in (member for member in before.members if member.id not in here):
+        for gone in _without(before, roster):
             if self.side.running is not None:
                 self.side.link_gone(gone.id)
             elif gone.id == self.side.following.host:
                 self.side.host_gone(gone.name)
+        if self.side.running is not None:
+            self._greet_linked(_without(roster, before))
+
+    def _greet_linked(self, members: list[Member]) -> None:
+        """A creator that was restarted lists its members again one by one; links between them outlive that."""
+        for member in members:
+            link = self._peers.link(member.id)
+            if link is not None and link.open:
+                self._greet(member)
 
     def _goodbye(self, link: Link, message: m.Leaving | m.Bye) -> None:
         """The creator may end the room or put this device out; others just go."""
@@ -244,3 +258,9 @@ class MemberSession:
     async def close(self) -> None:
         await self._tasks.close()
         await self.side.close()
+
+
+def _without(roster: Roster, other: Roster) -> list[Member]:
+    """Members whose ids only the first one lists."""
+    known = {member.id for member in other.members}
+    return [member for member in roster.members if member.id not in known]
