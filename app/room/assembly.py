@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from app.core.clock import Clock, SystemClock
 from app.core.errors import GpuError
 from app.core.paths import data_dir
 from app.engine.checkpoints import CheckpointStore
@@ -20,6 +21,7 @@ from app.models.table import ModelRecord, ModelTable, builtin_table
 from app.prompt.language import Language, language
 from app.room.compute import EngineCompute, GpuSummary
 from app.room.copies import DiskCopies
+from app.room.generate import Choose
 from app.room.ice import IceConfig
 from app.room.invite import Invite
 from app.room.late_transport import LateTransport, ServedTransport, Surroundings
@@ -89,23 +91,27 @@ async def assemble(
     memory: RoomMemory | None = None,
     fixed_host: bool = False,
     weights_from_room: Callable[[], bool] = lambda: True,
+    clock: Clock | None = None,
+    choose: Choose = choose,
 ) -> Application:
     """Opens and measures the GPU, which takes up to a second, and builds a room around it.
 
     ``fixed_host``: rooms opened here run their model here, whoever lends more. ``weights_from_room``: whether this
-    device now takes weights from others of its room, and gives them.
+    device now takes weights from others of its room, and gives them. ``clock`` is the room's and its connections';
+    ``choose`` picks every token.
     """
-    network, table = network or Network(), table or builtin_table()
+    network, table, clock = network or Network(), table or builtin_table(), clock or SystemClock()
     shelf = Shelf(table)
     compute = EngineCompute(shelf)
     gpu = await _gpu_of(compute)
     disk = DiskCopies(CheckpointStore(data_dir() / "checkpoints"))
     ports = RoomPorts(
-        new_transport=lambda linked, identity: _transport(network, linked, identity),
+        new_transport=lambda linked, identity: _transport(network, linked, identity, clock),
         compute=compute if gpu else None,
         table=table,
         open_language=lambda record: open_language(shelf, record),
         choose=choose,
+        clock=clock,
         meta=replace(own_meta(gpu), fixed_host=fixed_host),
         on_disk=shelf.on_disk,
         passes=passes or PassesInMemory(),
@@ -148,22 +154,24 @@ def _read_language(file: GgufFile) -> Language:
     return language(tokenizer, tokenizer.template, tokenizer.bos_text, tokenizer.eos_text)
 
 
-def _transport(network: Network, linked: str, identity: str) -> RoomTransport:
+def _transport(network: Network, linked: str, identity: str, clock: Clock) -> RoomTransport:
     if network.around is None:
-        return room_transport(_transport_to(network, linked, identity, ()))
+        return room_transport(_transport_to(network, linked, identity, (), clock))
 
     # As sound as ``room_transport``, for the same reason.
     def make(near: tuple[SignalServer, ...]) -> ServedTransport:
-        return cast(ServedTransport, _transport_to(network, linked, identity, near))
+        return cast(ServedTransport, _transport_to(network, linked, identity, near, clock))
 
     return LateTransport(make, network.around, linked=bool(linked))
 
 
-def _transport_to(network: Network, linked: str, identity: str, near: tuple[SignalServer, ...]) -> Transport:
+def _transport_to(
+    network: Network, linked: str, identity: str, near: tuple[SignalServer, ...], clock: Clock
+) -> Transport:
     servers = dict.fromkeys([*near, *server_list(linked, network.signal, network.own(), network.cloud)])
     paths = network.paths() if network.paths is not None else Paths(network.ice)
     return Transport(
-        TransportConfig(tuple(servers), paths.ice, network.stripes, lender=paths.lender, identity=identity)
+        TransportConfig(tuple(servers), paths.ice, network.stripes, lender=paths.lender, identity=identity), clock
     )
 
 

@@ -77,7 +77,7 @@ class CreatorSeat:
             settings = replace(read_rules(self._saved.rules, settings), ask_first=self._gate.ask)
         self._ports.emit(ev.Entered(me.id, me.id, self._code))
         self._ports.emit(ev.SettingsChanged(settings))
-        side = self._ports.side(self._code, self._transport, lambda: self._meta)
+        side = self._ports.side(self._code, self._transport, lambda: self._meta, self._transport.dial)
         return Creator(me, side, settings)
 
     def _resume(self, creator: Creator, saved: SavedRoom) -> None:

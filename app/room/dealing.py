@@ -349,6 +349,9 @@ class Dealing:
         hop = self.chain.find(id) if self.chain else None
         if hop is None or self.stage is Stage.IDLE:
             return
+        if hop.link is None and self.stage is Stage.DEGRADED and not final:
+            # The room's roster says again what the device itself said, and perhaps that it was for good.
+            return
         hop.link, hop.ready = None, False
         if self.stage is Stage.STARTING:
             self.redeal("")

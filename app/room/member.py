@@ -25,12 +25,12 @@ from app.room.events import (
 from app.room.meta import Meta
 from app.room.model_side import ModelSide, SidePorts
 from app.room.names import clean_line, clean_name
-from app.room.past import read_past
+from app.room.past import Past, read_past
 from app.room.peers import Peers
 from app.room.pick import model_host_of
 from app.room.ports import Link
 from app.room.roster import Roster, read_roster
-from app.room.settings import RoomSettings
+from app.room.settings import RoomSettings, Visibility
 from app.room.styles import read_rules
 from app.room.tasks import Tasks
 
@@ -196,7 +196,7 @@ class MemberSession:
             case m.RelayLease():
                 self._ports.borrow(message)
             case m.PastIs():
-                self.side.past = read_past(message)
+                self._past_came(read_past(message))
             case m.RulesAre():
                 self._rules_came(message)
             case _:
@@ -218,6 +218,12 @@ class MemberSession:
         self.side.start(boss, StartWish(start.model, start.ctx, start.by))
         self._cut_off_strangers()
 
+    def _past_came(self, past: Past) -> None:
+        """This device is about to run the model; a program that began anew has shown nothing of it yet."""
+        self.side.past = past
+        if self.settings.visibility is Visibility.EVERYONE:
+            self.show(m.History(items=past.history[-m.HISTORY_SENT :]))
+
     def _rules_came(self, message: m.RulesAre) -> None:
         before = self.settings
         self._emit(SettingsChanged(read_rules(message, before)))
@@ -231,6 +237,8 @@ class MemberSession:
         self._emit(RosterChanged(self.members))
         self.side.lending_changed()
         self._without(before)
+        if self.side.running is not None:
+            self._greet_linked([member for member in roster.members if member.id not in before])
 
     def _without(self, before: dict[str, Member]) -> None:
         """Ends the links to those of ``before`` that are not here any more.
@@ -263,6 +271,13 @@ class MemberSession:
             self._lingering = {}
             self._emit(RosterChanged(self.members))
             self._without(before)
+
+    def _greet_linked(self, members: list[Member]) -> None:
+        """A creator that was restarted lists its members again one by one; links between them outlive that."""
+        for member in members:
+            link = self._peers.link(member.id)
+            if link is not None and link.open:
+                self._greet(member)
 
     def _goodbye(self, link: Link, message: m.Leaving | m.Bye) -> None:
         """The creator may end the room or put this device out; others just go."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import replace
 
-from app.core.errors import PooledError
+from app.core.errors import LinkError, PooledError
 from app.room import events as ev
 from app.room import intents as it
 from app.room import messages as m
@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 
 KNOCK_PERIOD = 3.0
 KNOCK_SECONDS = 60.0
+YOUNG = 10.0
 LINES = {
     Phase.REGISTERING: "Reaching the room server",
     Phase.DIALING: "Looking for the room",
@@ -61,6 +62,7 @@ class MemberSeat:
         self._agreed = False
         self._inherited: SavedRoom | None = None
         self._lost_at: float | None = None
+        self._linked_at = 0.0
         self._knocked_at = 0.0
         self._knocking: asyncio.Task[None] | None = None
 
@@ -122,6 +124,7 @@ class MemberSeat:
     def _linked(self, link: Link, _hello: Message) -> None:
         self._code = self._code or code_of(link.peer_id)
         if link.peer_id == creator_id(self._code):
+            self._linked_at = self._ports.outside.clock.now()
             if self._session is None and self._transport is not None:
                 self._session = self._begin(self._transport, link)
             elif self._session is not None:
@@ -134,7 +137,7 @@ class MemberSeat:
     def _begin(self, transport: RoomTransport, link: Link) -> MemberSession:
         self._ports.emit(ev.Entered(transport.me, link.peer_id, self._code))
         self._ports.emit(ev.InviteMade(ShownInvite(self._code)))
-        side = self._ports.side(self._code, transport, lambda: self._meta)
+        side = self._ports.side(self._code, transport, lambda: self._meta, self._dial)
         return MemberSession(
             MemberPorts(
                 me=transport.me,
@@ -161,6 +164,24 @@ class MemberSeat:
         if self._transport is not None:
             self._transport.relays.borrow(read_lease_message(lease))
 
+    async def _dial(self, peer_id: str, fresh: bool) -> Link:
+        if self._transport is None or self._session is None:
+            raise PooledError("This device is not in a room.")
+        if peer_id == self._session.creator:
+            return await self._reach_creator(self._session, fresh=fresh)
+        return await self._transport.dial(peer_id, fresh)
+
+    async def _reach_creator(self, session: MemberSession, *, fresh: bool) -> Link:
+        """The creator takes knocks only. A link that is young already is as good as a fresh one."""
+        old = fresh and self._ports.outside.clock.now() - self._linked_at > YOUNG
+        link = session.link(session.creator)
+        if link is None or not link.open or old:
+            await asyncio.shield(self._knock_now())
+            link = session.link(session.creator)
+        if link is None or not link.open:
+            raise LinkError("The room's owner cannot be reached.")
+        return link
+
     def _creator_lost(self) -> None:
         if self._inherited is not None:
             self._ports.take_over(self._inherited)
@@ -186,9 +207,15 @@ class MemberSeat:
         if now - lost_at > KNOCK_SECONDS:
             self._ports.emit(ev.RoomEnded("The room's owner did not come back.", "Open a new room."))
             self._room_over()
-        elif now - self._knocked_at >= KNOCK_PERIOD and (self._knocking is None or self._knocking.done()):
-            self._knocked_at = now
+        elif now - self._knocked_at >= KNOCK_PERIOD:
+            self._knock_now()
+
+    def _knock_now(self) -> asyncio.Task[None]:
+        """One at a time."""
+        if self._knocking is None or self._knocking.done():
+            self._knocked_at = self._ports.outside.clock.now()
             self._knocking = self._tasks.start(self._knock_once(), "knock")
+        return self._knocking
 
     async def _knock_once(self) -> None:
         if self._transport is None:

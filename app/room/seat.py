@@ -18,6 +18,7 @@ from app.room.pledges import pledge_gb
 from app.room.saved_room import SavedRoom
 from app.room.settings import RoomSettings
 from app.room.state import RoomState
+from app.room.worker import Dial
 
 COMMANDS: dict[type, str] = {
     it.Continue: "continue",
@@ -52,7 +53,7 @@ class SeatPorts:
             return replace(self.outside.meta, webgpu=False, contrib_gb=0.0, fixed_host=False)
         return lending(self.outside.meta, gb, paused=paused)
 
-    def side(self, code: str, transport: RoomTransport, meta: Callable[[], Meta]) -> SidePorts:
+    def side(self, code: str, transport: RoomTransport, meta: Callable[[], Meta], dial: Dial) -> SidePorts:
         """What this device's model side needs in room ``code``."""
         outside = self.outside
         return SidePorts(
@@ -64,7 +65,7 @@ class SeatPorts:
             open_language=outside.open_language,
             choose=outside.choose,
             copies=lambda: self.copies(code),
-            dial=transport.dial,
+            dial=dial,
             certificate=transport.certificate,
             relayed=lambda: bool(transport.relays.ice().usable),
             weights_from_room=outside.weights_from_room,

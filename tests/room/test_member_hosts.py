@@ -10,11 +10,12 @@ import pytest
 from app.prompt.chat import AssistantTurn, UserTurn
 from app.room import intents as it
 from app.room import messages as m
+from app.room.planner import SplitMode
 from app.room.settings import Visibility
 from app.room.state import Phase
 from tests.room.test_rooms import MOST, ask, cuts, idle, prompt, words
 from tests.room.toy import one_device
-from tests.room.world import Box, World
+from tests.room.world import EXACT, Box, World
 
 
 @pytest.fixture
@@ -181,3 +182,14 @@ async def test_three_messages_without_sense_end_a_link_and_nothing_else(world: W
     assert not bad.open
     await world.until(lambda: idle(otter, heron) or otter.state.phase is Phase.ONLINE, 90)
     assert await ask(world, heron, "Still here?")
+
+
+async def test_layers_of_a_device_that_left_for_good_are_dealt_again_at_once(world: World) -> None:
+    """The model host hears it from the device itself and, in the same breath, from the creator's roster."""
+    otter, heron, finch = await world.room(3, 4, 3, settings=replace(EXACT, split=SplitMode.MEMORY))
+    otter.do(it.Start())
+    await world.until(lambda: len([d for d in heron.state.devices if d.layers and d.ready]) == 3)
+    finch.do(it.Leave())
+    await world.until(lambda: len([d for d in heron.state.devices if d.layers]) == 2, 10)
+    await world.until(lambda: otter.state.phase is heron.state.phase is Phase.ONLINE, 10)
+    assert await ask(world, otter, "Who is left?") == heron.answer

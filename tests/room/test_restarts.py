@@ -166,3 +166,36 @@ async def test_a_member_that_dies_while_loading_is_dealt_less_when_it_is_back(wo
     told = [said for link in world.network.links for said in link.sent if said.get("t") == "ai-share"]
     assert len(told) == 1
     assert await ask(world, again, "Now?") == otter.answer
+
+
+async def test_devices_of_a_chain_are_back_in_it_soon_after_their_creator() -> None:
+    """The creator and another member hold layers for the member that runs the model."""
+    world = World(fixed=False)
+    boxes = otter, heron, finch = await started_by(world, 0, 1, 1.5, 1)
+    assert [len(box.compute.loads) for box in boxes] == [1, 1, 1]
+    first = await ask(world, otter, "One?")
+    await world.until(lambda: idle(*boxes))
+    world.crash(otter)
+    await world.run(8)
+    otter = await world.restart(otter)
+    took = await world.until(lambda: all(box.state.phase is Phase.ONLINE for box in (otter, heron, finch)), 90)
+    assert took < 40
+    assert len(heron.compute.loads) == len(finch.compute.loads) == 1
+    assert texts(otter) == texts(finch) == [("One?", first)]
+    await world.close()
+
+
+async def test_a_model_host_that_began_anew_shows_what_was_said_before() -> None:
+    world = World(fixed=False)
+    otter, heron, finch = await started_by(world, 0, 1, 6, 1)
+    first = await ask(world, finch, "One?")
+    await world.until(lambda: idle(otter, heron, finch))
+    world.crash(heron)
+    await world.run(5)
+    heron = await world.restart(heron)
+    await world.until(lambda: all(box.state.phase is Phase.ONLINE for box in (otter, heron, finch)), 90)
+    assert host_name(otter) == "heron"
+    second = await ask(world, finch, "Two?")
+    await world.until(lambda: idle(otter, heron, finch))
+    assert texts(heron) == texts(otter) == texts(finch) == [("One?", first), ("Two?", second)]
+    await world.close()

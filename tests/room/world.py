@@ -196,6 +196,8 @@ class MemoryTransport:
         known = self._network.between(self.me, peer_id)
         if known is not None and not fresh:
             return known
+        if other in self._network.rooms.values():
+            raise LinkError("A creator takes knocks, and gives no proof to others.")
         if known is not None:
             known.close("reconnected")
         near, far = self._network.pair(self.me, peer_id)

@@ -36,12 +36,12 @@ def test_another_member_owns_nothing_to_give(qtbot: Any) -> None:
 
 def test_the_heir_is_asked_and_answers(stage: Any) -> None:
     window = stage(replace(ROOM, me="heron"))
-    window.offer(replace(ROOM, me="heron", heir_wanted=True))
+    window.display(replace(ROOM, me="heron", heir_wanted=True))
     question = window.findChild(Confirm)
     assert question is not None
     question.no.click()
     assert window.sent[-1] == AnswerHeir(yes=False)
-    window.offer(replace(ROOM, me="heron"))
-    window.offer(replace(ROOM, me="heron", heir_wanted=True))
+    window.display(replace(ROOM, me="heron"))
+    window.display(replace(ROOM, me="heron", heir_wanted=True))
     window.findChildren(Confirm)[-1].yes.click()
     assert window.sent[-1] == AnswerHeir(yes=True)
