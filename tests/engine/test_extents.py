@@ -1,10 +1,10 @@
 """What a part is said to read is what its load reads: no byte more, and few that it does not."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from app.core.errors import ModelError
 from app.engine.arch import read_config
@@ -47,15 +47,14 @@ def test_a_load_reads_within_its_extents(
     part = parts_of(file)[number]
     (path,) = file.parts
     read = np.zeros(path.stat().st_size, bool)
-    plain = GgufFile.read
+    plain = GgufFile.read_into
 
-    def noted(self: GgufFile, tensor: TensorInfo, row: int = 0, rows: int | None = None) -> Any:
-        stride = row_bytes(tensor.kind, tensor.columns)
-        start = tensor.offset + row * stride
-        read[start : start + (tensor.rows - row if rows is None else rows) * stride] = True
-        return plain(self, tensor, row, rows)
+    def noted(self: GgufFile, tensor: TensorInfo, row: int, data: NDArray[np.uint8]) -> None:
+        start = tensor.offset + row * row_bytes(tensor.kind, tensor.columns)
+        read[start : start + data.size] = True
+        plain(self, tensor, row, data)
 
-    monkeypatch.setattr(GgufFile, "read", noted)
+    monkeypatch.setattr(GgufFile, "read_into", noted)
     Engine.load(gpu, file, part, OPTIONS).close()
     said = np.zeros_like(read)
     tensors = {extent for extents in tensor_extents(file).values() for extent in extents}
