@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from aiortc.rtcicetransport import parse_stun_turn_uri
 from cryptography.fernet import Fernet
 
 from app.core.errors import FileError, ModelError, RoomError
@@ -155,10 +154,9 @@ def _address(data: bytes) -> object:
         raise Fault(f"a server reads back as {parse_server(server.label)}")
     relay = Relay(said, "user", "word")
     IceConfig((), (relay,)).configuration()
-    if relay.valid:
-        port = parse_stun_turn_uri(said)["port"]
-        if not 0 < port < 2**16:
-            raise Fault(f"a relay has port {port}")
+    if relay.address is not None:
+        assert 0 < relay.address.port < 2**16, "a port that no socket takes"
+        assert relay.address.host, "nowhere"
     return server or (relay if relay.valid else None)
 
 

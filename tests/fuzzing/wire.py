@@ -30,6 +30,7 @@ from tests.fuzzing.guard import Fault, Target
 from tests.fuzzing.mutate import packed, packed_map, text
 
 REQUIRED: dict[str, object] = {
+    "cert": b"0\x82",
     "members": [{"id": "a", "name": "otter", "meta": {"contribGB": 8.5}, "a": 1}],
     "id": "device-1", "model": "m", "range": [0, 9], "ctx": 2048, "next": "host", "gb": 1.5,
 }  # fmt: skip
