@@ -135,16 +135,13 @@ class ModelSide:
             round_trips=self._round_trips.usual,
         )
         host = ModelHost(dealing, self._ports.choose, self._ports.copies(), self.past)
-        host.talk.on_past = self._said
+        host.talk.on_past = self.heard_past
         return host
 
-    def _said(self, past: Past) -> None:
+    def heard_past(self, past: Past) -> None:
+        """The conversation as whoever runs the model tells it, this device included."""
         self.past = past
         self.on_past(past)
-
-    def heard_past(self, past: Past) -> None:
-        """The conversation as another model host tells it."""
-        self._said(past)
 
     # -- who runs it ----------------------------------------------------------------------------------------
 

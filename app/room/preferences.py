@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from enum import Enum
-from typing import TypeVar
 
 from app.core.memory import default_pledge_gb, graphics, system_ram
 from app.core.secrets import Secrets
@@ -19,11 +17,10 @@ from app.room.late_transport import Surroundings
 from app.room.nearby import Nearby
 from app.room.relays import CredentialsUrl, Lender, SharedSecret
 from app.room.settings import RoomSettings
+from app.room.styles import known_word
 
 RELAY_PASSWORD = "relay password"
 RELAY_SECRET = "relay secret"
-
-Word = TypeVar("Word", bound=Enum)
 
 
 def surroundings() -> Surroundings:
@@ -76,19 +73,19 @@ def room_settings(saved: RoomDefaults) -> RoomSettings:
     """A word saved by another version and not known here gives way to the default."""
     usual = RoomSettings()
     style = Style(
-        persona=_known(saved.persona, usual.style.persona),
-        wording=_known(saved.wording, usual.style.wording),
-        length=_known(saved.length, usual.style.length),
+        persona=known_word(saved.persona, usual.style.persona),
+        wording=known_word(saved.wording, usual.style.wording),
+        length=known_word(saved.length, usual.style.length),
         thinking=saved.thinking,
     )
     return RoomSettings(
         ask_first=saved.ask_first,
-        visibility=_known(saved.visibility, usual.visibility),
+        visibility=known_word(saved.visibility, usual.visibility),
         style=style,
-        split=_known(saved.split, usual.split),
+        split=known_word(saved.split, usual.split),
         auto_redeal=saved.auto_redeal,
         kv="q8" if saved.kv == "q8" else usual.kv,
-        precision=_known(saved.hidden, usual.precision),
+        precision=known_word(saved.hidden, usual.precision),
         checkpoints=saved.checkpoints,
         checkpoints_on_disk=saved.checkpoints_on_disk,
     )
@@ -110,10 +107,6 @@ def room_defaults(settings: RoomSettings) -> RoomDefaults:
         checkpoints=settings.checkpoints,
         checkpoints_on_disk=settings.checkpoints_on_disk,
     )
-
-
-def _known(word: str, usual: Word) -> Word:
-    return next((member for member in type(usual) if member.value == word), usual)
 
 
 async def pledge_of(settings: Settings, gpu: GpuSummary | None) -> float:
