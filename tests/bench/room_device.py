@@ -188,7 +188,7 @@ async def start_worker(
 ) -> asyncio.subprocess.Process:
     """A worker that loads what it is dealt and leaves when its link to the model host ends."""
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.bench.room_device", str(path), "--server", server.label, "--key", key,
+        sys.executable, "-m", "tests.bench.room_device", str(path), "--server", server.label, f"--key={key}",
         "--gpu", str(gpu), "--stripes", str(stripes), "--doubled", str(doubled),
         "--switch", str(1000 * sys.getswitchinterval()),
     )  # fmt: skip
