@@ -1,0 +1,1 @@
+"""Grammars that hold answers with tools or a format to the form that was asked for."""
