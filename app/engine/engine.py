@@ -32,9 +32,10 @@ from app.engine.options import Options, tuning_for
 from app.engine.programs import PROMPT_WIDTHS, Programs, width_of
 from app.engine.recorder import Recorder
 from app.engine.runner import Copy, Encoded, Runner, Ticket
+from app.engine.shaping import best_of
 from app.engine.snapshots import Snapshots, state_signature
 from app.engine.standing import UNKNOWN, Standing
-from app.engine.types import STEP_COLUMNS, Candidates, ColumnClass, Floats, Part
+from app.engine.types import STEP_COLUMNS, Candidates, ColumnClass, Floats, Part, Shaping
 from app.engine.workspace import Run, Workspace, make_workspace, record_array
 
 
@@ -123,9 +124,11 @@ class Engine:
         """[n, vocab] float32 of [n, hidden] states, at most 16 columns."""
         return self._head(states)[1]
 
-    def candidates(self, states: Floats, masks: NDArray[np.uint32] | None = None) -> list[Candidates]:
-        """The 64 best ids of each of up to 16 columns; with ``masks`` [n, words] among those whose bit is set."""
-        blocks = self._head(states, masks, rows=False)[0]
+    def candidates(self, states: Floats, shaping: Shaping | None = None) -> list[Candidates]:
+        """The 64 best ids of each of up to 16 columns after ``shaping``; its masks are [n, words]."""
+        if shaping is not None and shaping.bias:
+            return best_of(self.logits(states), shaping)
+        blocks = self._head(states, shaping.masks if shaping is not None else None, rows=False)[0]
         return [self._candidates(block, column) for column, block in enumerate(blocks)]
 
     def decode(self, token: int, position: int, sequence: int = 0) -> Candidates:

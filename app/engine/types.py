@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -79,6 +80,18 @@ class Candidates:
     @property
     def best(self) -> int:
         return int(self.ids[0])
+
+
+@dataclass(frozen=True)
+class Shaping:
+    """What is done to columns' logits before the best are taken.
+
+    ``masks`` [n, words] uint32: id i may follow where bit i % 32 of word i // 32 is set; None: all may.
+    ``bias`` is added to the logits of some ids.
+    """
+
+    masks: NDArray[np.uint32] | None = None
+    bias: Mapping[int, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,9 @@ class Thinking:
 
 @dataclass(frozen=True)
 class Ask:
-    """One request. ``sampling`` None: the room's own. ``bias`` is added to the logits of token ids.
+    """One request. ``sampling`` None: the room's own; its seed is ``seed``, or drawn where that is None.
+
+    ``bias`` is added to the logits of token ids.
 
     The last message is a user's or a tool's.
     """
@@ -117,6 +119,7 @@ class Ask:
     thinking: Thinking = Thinking()
     most_tokens: int = 1_024
     sampling: Sampling | None = None
+    seed: int | None = None
     bias: Mapping[int, float] = field(default_factory=dict[int, float])
     stops: tuple[str, ...] = ()
     client: str = ""

@@ -233,7 +233,7 @@ class Admission:
         if visitor.waiting is not None:
             self.on_withdrawn(visitor.line.peer_id)
 
-    def set_ask(self, ask: bool) -> None:
-        """Whether newcomers without a key or pass are asked about; tells ``on_gate``."""
-        self.gate = replace(self.gate, ask=ask)
+    def set_rules(self, *, ask: bool, api_clients: bool) -> None:
+        """Whether newcomers without a key or pass are asked about, and programs let in; tells ``on_gate``."""
+        self.gate = replace(self.gate, ask=ask, api_clients=api_clients)
         self.on_gate(self.gate)

@@ -17,6 +17,7 @@ HOST_ONLY: frozenset[type[m.Message]] = frozenset(
         m.RoomMap,
         m.AnswerStart,
         m.Token,
+        m.CallPart,
         m.AnswerDone,
         m.History,
         m.QueueLength,
@@ -46,6 +47,10 @@ CHAIN_ONLY: frozenset[type[m.Message]] = frozenset(
 )
 FROM_API: frozenset[type[m.Message]] = frozenset({m.Ask, m.StopAnswer, m.Leaving, m.Bye})
 """All that an API client may do: it asks, and rules nothing in the room."""
+TO_API: frozenset[type[m.Message]] = frozenset(
+    {m.Roster, m.ReadyAll, m.StartFailed, m.Degraded, m.Bye, m.Leaving, m.HandedOver}
+)
+"""What an API client hears beside the answers to its own asks; to it the creator runs the model."""
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 
 from app.core.clock import Clock
 from app.engine.speculate import ALONE_DEPTHS, SPLIT_DEPTHS, DepthControl
-from app.engine.types import Candidates, ColumnClass, Floats
+from app.engine.types import Candidates, ColumnClass, Floats, Shaping
 from app.room import messages as m
 from app.room.drafter import Drafter, LookupWidths
 from app.room.drafts import BOLD, CAUTIOUS, chain_verifies
@@ -21,6 +21,7 @@ from app.room.ports import Compute, Link
 from app.room.precision import Precision
 
 COLUMNS = 16
+Shape = Awaitable[Shaping | None]
 NOT_A_NUMBER = "Try another model file, or run the model on one device."
 
 
@@ -170,10 +171,10 @@ class Chain:
             if control.save and control.save not in hop.lost:
                 hop.slots.add(control.save)
 
-    async def step(self, ids: Sequence[int], position: int) -> Step:
-        """A word, and guesses after it, through all layers and the head."""
+    async def step(self, ids: Sequence[int], position: int, shape: Shape | None = None) -> Step:
+        """A word, and guesses after it, through all layers and the head; ``shape`` is what their logits get."""
         began = self._clock.now()
-        if self.alone and len(ids) == 1 and not self._compute.drafts:
+        if self.alone and len(ids) == 1 and not self._compute.drafts and shape is None:
             candidates = await self._compute.decode(ids[0], position)
             self._still_dealt()
             self._measured(began, self._clock.now())
@@ -181,7 +182,7 @@ class Chain:
         lap = await self.send(ids, position, ColumnClass.STEP)
         sent = self._clock.now()
         states = await lap
-        found = await self._compute.candidates(states)
+        found = await self._compute.candidates(states, await shape if shape is not None else None)
         self._still_dealt()
         self._measured(began, self._clock.now() if self.alone else sent)
         return Step(found, states)

@@ -22,7 +22,7 @@ from app.engine.gguf import GgufFile
 from app.engine.model import LoadCancelled
 from app.engine.options import Options, arithmetic_for, prompt_columns_for, tuning_for, widest
 from app.engine.selftest import check_kernels
-from app.engine.types import Candidates, ColumnClass, Floats
+from app.engine.types import Candidates, ColumnClass, Floats, Shaping
 from app.models.download import Transfer
 from app.models.shelf import Shelf
 from app.room.ports import LoadRequest, Progress, State
@@ -99,8 +99,8 @@ class EngineCompute:
     async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
         return await self._call(lambda: self._loaded().hidden(states, position, kind))
 
-    async def candidates(self, states: Floats) -> list[Candidates]:
-        return await self._call(lambda: self._loaded().candidates(states))
+    async def candidates(self, states: Floats, shaping: Shaping | None = None) -> list[Candidates]:
+        return await self._call(lambda: self._loaded().candidates(states, shaping))
 
     async def decode(self, token: int, position: int) -> Candidates:
         return await self._call(lambda: self._loaded().decode(token, position))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from app.core.errors import ProtocolError
 from app.room import messages as m
-from app.room.authority import FROM_API, counts
+from app.room.api.relay import AskRelay
+from app.room.authority import FROM_API, TO_API, counts
 from app.room.events import Event, LinkMeasured, Member, Noticed, RosterChanged
 from app.room.meta import OURS, Meta, read_meta, reduced_api, without_host_marks
 from app.room.model_side import ModelSide, SidePorts
@@ -58,7 +59,9 @@ class Creator:
         self._peers.on_gone = lambda id: self._left(id, final=False)
         self._peers.on_rtt = self._measured
         self._peers.on_silence(lambda id: self._silent(id, silent=True), lambda id: self._silent(id, silent=False))
+        self._peers.hears = self._concerns
         self.side = ModelSide(ports, self, lambda: self.settings)
+        self._programs = AskRelay(self.send, lambda: "" if self.side.hosts else self.side.host_id)
         self._peers.on_ended = self.side.weights.link_closed
         self.starts = Starts(self, self.side, StartsPorts(ports.clock, ports.table, lambda: self.settings))
         ports.emit(RosterChanged(self.members))
@@ -83,6 +86,12 @@ class Creator:
     def tell(self, message: m.Message) -> None:
         self.show(message)
         self._peers.broadcast(message)
+
+    def _concerns(self, id: str, message: m.Message) -> bool:
+        """An API client hears of its own asks, and whether a model runs."""
+        member = self._roster.find(id)
+        told = type(message) in TO_API or bool(getattr(message, "rid", ""))
+        return told or member is None or not member.meta.is_api
 
     def show(self, message: m.Message) -> None:
         self.starts.told(message)
@@ -167,6 +176,8 @@ class Creator:
             self.send(member.id, self._relays)
         self.starts.welcome(member, back=back)
         self.side.greet(member, back=back)
+        if member.meta.is_api and not self.side.hosts and self.side.runs is not None:
+            self.send(member.id, self.side.runs)
 
     def _change(self, roster: Roster) -> None:
         """Everybody hears of every change."""
@@ -204,9 +215,21 @@ class Creator:
                 """The creator's own settings count, whatever a model host says."""
             case m.PastIs():
                 self.side.heard_past(read_past(message))
+            case m.Ask() | m.StopAnswer() if member.meta.is_api and not self.side.hosts:
+                self._programs.ask(member, message)
+            case _ if self._programs.answered(message):
+                pass
             case _:
                 self.starts.told(message)
                 self.side.said(member, message)
+                self._tell_programs(message)
+
+    def _tell_programs(self, message: m.Message) -> None:
+        """What another device that runs the model says of it; API clients hear only the creator."""
+        if isinstance(message, m.ReadyAll | m.StartFailed | m.Degraded):
+            for member in self.members:
+                if member.meta.is_api:
+                    self.send(member.id, message)
 
     def _measured(self, link: Link, seconds: float) -> None:
         self._emit(LinkMeasured(link.peer_id, seconds * 1000, link.path))
@@ -221,6 +244,9 @@ class Creator:
         if gone is None:
             return
         ran_the_model = self.side.following.host == id
+        self._programs.client_left(id)
+        if ran_the_model:
+            self._programs.host_gone()
         self._change(self._roster.without(id))
         self.side.link_gone(id, final=final)
         if ran_the_model:

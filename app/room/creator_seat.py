@@ -8,6 +8,7 @@ from app.room import events as ev
 from app.room import intents as it
 from app.room import messages as m
 from app.room.admission import Waiting
+from app.room.api.wire import API_LEVEL
 from app.room.codes import creator_id, random_code
 from app.room.creator import Creator
 from app.room.dealing import StartWish
@@ -17,6 +18,7 @@ from app.room.intents import Intent
 from app.room.invite import Invite
 from app.room.kinds import kind_of
 from app.room.meta import meta_map, read_meta
+from app.room.model_side import ModelSide
 from app.room.names import clean_name
 from app.room.outside import RoomTransport
 from app.room.past import read_past
@@ -25,6 +27,7 @@ from app.room.ports import Link, Message
 from app.room.relays import Lease, lease_message
 from app.room.saved_room import SavedRoom, SavedWish, read_gate, saved_gate
 from app.room.seat import SeatPorts, talk_to_model
+from app.room.settings import RoomSettings
 from app.room.state import Invite as ShownInvite
 from app.room.state import RoomState, WaitingRequest
 from app.room.styles import read_rules, rules
@@ -42,7 +45,7 @@ class CreatorSeat:
         self._meta = ports.meta(intent.gb)
         self._saved = saved
         self._code = saved.code if saved else random_code()
-        self._gate = read_gate(saved.gate) if saved else Gate(ask=ports.settings.ask_first)
+        self._gate = read_gate(saved.gate) if saved else _new_gate(ports.settings)
         self._transport: RoomTransport = ports.outside.new_transport("", saved.identity if saved else "")
         self._creator: Creator | None = None
         self._kept: tuple[object, ...] = ()
@@ -68,7 +71,12 @@ class CreatorSeat:
         self._transport.on_gate = self._gate_changed
 
     def _hello(self) -> Message:
-        return {"name": self._name, "meta": meta_map(self._meta)}
+        """``api`` tells programs which form of asks the room reads."""
+        return {"name": self._name, "meta": {**meta_map(self._meta), "api": API_LEVEL}}
+
+    @property
+    def side(self) -> ModelSide | None:
+        return self._creator.side if self._creator is not None else None
 
     def _open(self) -> Creator:
         me = ev.Member(creator_id(self._code), self._name, self._meta)
@@ -164,7 +172,8 @@ class CreatorSeat:
                 self._lend(creator, paused=intent.paused)
             case it.ChangeSettings():
                 creator.set_settings(intent.settings)
-                self._transport.set_ask(intent.settings.ask_first)
+                wanted = intent.settings
+                self._transport.set_rules(ask=wanted.ask_first, api_clients=wanted.api_clients)
                 self._ports.emit(ev.SettingsChanged(intent.settings))
             case it.Start():
                 request = m.StartRequest(model=state.chosen, by=self._name, ctx=state.context)
@@ -201,6 +210,10 @@ class CreatorSeat:
             self._ports.outside.memory.forget()
             await self._ports.copies(self._code).drop_all()
         await self._transport.close()
+
+
+def _new_gate(settings: RoomSettings) -> Gate:
+    return Gate(ask=settings.ask_first, api_clients=settings.api_clients)
 
 
 def _who_runs(creator: Creator) -> tuple[tuple[str, str], tuple[str, ...]]:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import pairwise
 
 from app.core.clock import Clock
 from app.engine.types import Candidates, ColumnClass, Floats, Sampling
-from app.room.chain import NOT_A_NUMBER, Chain
+from app.room.chain import NOT_A_NUMBER, Chain, Shape
 from app.room.checkpoints import Mark
-from app.room.drafter import Drafter, Source
+from app.room.drafter import Drafter, Drafts, Source
 from app.room.held import Held
 from app.room.laps import LapFailed
 from app.room.segments import Fed, Segment, feed_plan, rounds
+from app.room.steering import Free, Steering
 
 ROUNDS_IN_FLIGHT = 6
 
@@ -50,13 +51,15 @@ class Request:
     context: int
     stop_ids: frozenset[int]
     marks: tuple[Mark, ...] = ()
+    steering: Steering = field(default_factory=Free)
 
 
 @dataclass
 class Generation:
     """One attempt. ``held`` is what all caches hold, ``record`` which class positions had when computed.
 
-    ``keep`` is called where the reading passes a mark, with nothing under way.
+    ``emit`` says a word and returns whether the answer ends with it. ``keep`` is called where the reading passes a
+    mark, with nothing under way.
     """
 
     chain: Chain
@@ -65,7 +68,7 @@ class Generation:
     record: Fed
     start: int
     choose: Choose
-    emit: Callable[[int, Source], None]
+    emit: Callable[[int, Source], bool]
     clock: Clock
     drafter: Drafter
     keep: Callable[[Held, Mark], Awaitable[Held]]
@@ -83,7 +86,7 @@ class Generation:
         if self.stopping:
             return Ending.STOPPED
         last = self.request.ids[-1]
-        step = await self.chain.step([last], self.held.end)
+        step = await self.chain.step([last], self.held.end, self._shaping(()))
         await self._grow([last], step.states, 1)
         token = self._chosen(step.candidates[0])
         self.prompt_seconds = self.clock.now() - began
@@ -137,9 +140,9 @@ class Generation:
     async def _advance(self, token: int) -> tuple[int, Ending | None]:
         """Runs ``token``, which is shown and not yet in the caches, with guesses after it; the next one like it."""
         began, position = self.clock.now(), self.held.end
-        drafts = await self.drafter.propose(token, position, self._worth_drafting(position))
+        drafts = await self._guesses(token, position)
         columns = [token, *drafts.tokens]
-        step = await self.chain.step(columns, position)
+        step = await self.chain.step(columns, position, self._shaping(drafts.tokens))
         right, accepted, ending = 0, 0, None
         for candidates in step.candidates:
             right += 1
@@ -152,6 +155,21 @@ class Generation:
         await self._grow(columns, step.states, right)
         self.drafter.ended(drafts, accepted, self.clock.now() - began)
         return token, ending
+
+    async def _guesses(self, token: int, position: int) -> Drafts:
+        """Only what may be said is worth verifying."""
+        most = self._worth_drafting(position)
+        drafts = await self.drafter.propose(token, position, most)
+        if self.request.steering.free:
+            return drafts
+        return replace(drafts, tokens=self.request.steering.guesses(drafts.tokens)[:most])
+
+    def _shaping(self, guesses: Sequence[int]) -> Shape | None:
+        """Found while the trunk runs."""
+        steering = self.request.steering
+        if steering.free:
+            return None
+        return asyncio.get_running_loop().run_in_executor(None, steering.shaping, guesses)
 
     def _worth_drafting(self, position: int) -> int:
         """Guesses whose words could still be said."""
@@ -177,9 +195,12 @@ class Generation:
             return Ending.FINISHED
         self.answer.append(token)
         self.drafter.said(token)
-        self.emit(token, source)
+        self.request.steering.said(token)
+        over = self.emit(token, source)
         if self.stopping:
             return Ending.STOPPED
+        if over:
+            return Ending.FINISHED
         if position >= self.request.context - 1:
             return Ending.FULL
         return Ending.CAPPED if len(self.answer) >= self.request.most else None

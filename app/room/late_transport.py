@@ -146,8 +146,8 @@ class LateTransport:
     def deny(self, peer_id: str) -> None:
         self._there().deny(peer_id)
 
-    def set_ask(self, ask: bool) -> None:
-        self._there().set_ask(ask)
+    def set_rules(self, *, ask: bool, api_clients: bool) -> None:
+        self._there().set_rules(ask=ask, api_clients=api_clients)
 
     def set_hello(self, hello: Message) -> None:
         self._there().set_hello(hello)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from app.core.errors import PooledError
 from app.room import messages as m
-from app.room.authority import counts
+from app.room.authority import FROM_API, counts
 from app.room.dealing import StartWish
 from app.room.events import (
     CreatorLost,
@@ -122,8 +122,13 @@ class MemberSession:
             self.settings = event.settings
         self._ports.side.emit(event)
 
+    @property
+    def _reachable(self) -> list[Member]:
+        """The others that have the key of links among members; API clients have none."""
+        return [member for member in self.members if member.id != self.me and not member.meta.is_api]
+
     async def reach(self) -> None:
-        await asyncio.gather(*(self._reach(member.id) for member in self.members if member.id != self.me))
+        await asyncio.gather(*(self._reach(member.id) for member in self._reachable))
 
     async def _reach(self, id: str) -> None:
         """A link that does not come up is tried again from the room's clock."""
@@ -170,7 +175,9 @@ class MemberSession:
 
     def _heard(self, link: Link, message: m.Message) -> None:
         known = link.peer_id in {self.creator, self.side.following.host, *(member.id for member in self.members)}
-        if known and counts(message, link.peer_id, self.side.view):
+        member = self.roster.find(link.peer_id)
+        rules = member is None or not member.meta.is_api or type(message) in FROM_API
+        if known and rules and counts(message, link.peer_id, self.side.view):
             self._act(link, message)
 
     def _act(self, link: Link, message: m.Message) -> None:
@@ -314,9 +321,9 @@ class MemberSession:
 
     def _reach_missing(self, now: float) -> None:
         """The model host keeps a link to everybody in the roster."""
-        for member in self.members:
+        for member in self._reachable:
             link, tried = self._peers.link(member.id), self._reaching.get(member.id, float("-inf"))
-            missing = link is None and member.id not in {self.me, self.creator}
+            missing = link is None and member.id != self.creator
             if missing and now - tried >= REACH_AGAIN:
                 self._reaching[member.id] = now
                 self._tasks.start(self._reach(member.id), f"reach {member.id}")

@@ -17,6 +17,7 @@ from app.room.intents import Intent
 from app.room.invite import parse_invite
 from app.room.member import MemberPorts, MemberSession
 from app.room.meta import meta_map
+from app.room.model_side import ModelSide
 from app.room.names import clean_name
 from app.room.near import Near, parse_near
 from app.room.outside import Admitted, RoomTransport
@@ -65,6 +66,10 @@ class MemberSeat:
         self._linked_at = 0.0
         self._knocked_at = 0.0
         self._knocking: asyncio.Task[None] | None = None
+
+    @property
+    def side(self) -> ModelSide | None:
+        return self._session.side if self._session is not None else None
 
     async def enter(self) -> None:
         near = parse_near(self._where)

@@ -5,28 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from app.room import messages as m
+from app.room.answer_ports import AnswerPorts
+from app.room.api.desk import AskDesk
 from app.room.copies import Copies
 from app.room.crowd import Crowd
 from app.room.dealing import Dealing, DealingPorts, Stage
 from app.room.events import Member
+from app.room.figures import Figures
 from app.room.frame import Frame
 from app.room.generate import Choose
 from app.room.liveness import Role
 from app.room.past import Past
 from app.room.saves import Saves
+from app.room.screens import Screens
 from app.room.settings import RoomSettings
 from app.room.styles import read_style, style_message
 from app.room.talk import Talk
+from app.room.turns import Turns
+from app.room.writer import Writer
 
 
 class ModelHost:
     """Runs the room's model. Everything it says goes through its crowd."""
 
     def __init__(self, ports: DealingPorts, choose: Choose, copies: Copies, past: Past) -> None:
-        self.dealing = Dealing(ports)
+        self.dealing = dealing = Dealing(ports)
         self._saves = Saves(ports.compute, copies)
-        self.talk = Talk(ports.crowd, self.dealing, self._saves, choose, ports.clock, ports.settings, past)
-        self.dealing.on_loaded = self._loaded
+        self._writer = writer = Writer(dealing, self._saves, choose, ports.clock, ports.crowd.happened)
+        self._turns = Turns(lambda: self.stage is Stage.ONLINE)
+        self._figures = Figures(ports.crowd, dealing, writer, ports.clock)
+        screens = Screens(ports.crowd, ports.settings)
+        shared = AnswerPorts(ports.crowd, dealing, writer, self._turns, screens, self._figures, ports.settings)
+        self.talk = Talk(shared, past)
+        self.desk = AskDesk(shared)
+        self._turns.on_change = self._queue_changed
+        dealing.on_loaded = self._loaded
+        dealing.on_online = self._online
+        dealing.on_lost = writer.lost
+        dealing.on_failed = self._failed
         self._crowd: Crowd = ports.crowd
         self._settings: Callable[[], RoomSettings] = ports.settings
         self._silent: frozenset[str] = frozenset()
@@ -35,6 +51,24 @@ class ModelHost:
     async def _loaded(self) -> None:
         await self._saves.reload(self._settings().checkpoints)
 
+    def _online(self) -> None:
+        self._writer.online()
+        self.talk.online()
+        self._turns.next()
+
+    def _failed(self, why: str) -> None:
+        self.desk.ended(why)
+        self.talk.ended()
+        self._writer.ended(why)
+
+    def _queue_changed(self) -> None:
+        self.talk.queue_changed()
+        self._crowd.tell(m.QueueLength(n=len(self._turns.waiting)))
+
+    @property
+    def answering(self) -> bool:
+        return self._turns.running is not None
+
     @property
     def stage(self) -> Stage:
         return self.dealing.stage
@@ -42,15 +76,23 @@ class ModelHost:
     def said(self, member: Member, message: m.Message) -> None:
         """A member's message, already known to count."""
         match message:
+            case m.Ask() if message.rid:
+                self.desk.asked(member, message)
             case m.Ask():
                 style = read_style(message.style, self._settings().style) if message.style else None
                 self.talk.ask(member.id, member.name, message.text, style, message.mid)
             case m.StopAnswer():
-                self.talk.stop(member.id)
+                self.stop(member.id, message.rid)
             case m.Command():
                 self.command(member.id, member.name, message.cmd)
             case _:
                 self.dealing.said(member.id, message)
+
+    def stop(self, by: str, rid: str = "") -> None:
+        """``rid``: only that ask of a program's; else whatever is being written."""
+        self.desk.stop(by, rid)
+        if not rid:
+            self.talk.stop(by)
 
     def command(self, id: str, name: str, command: str) -> None:
         match command:
@@ -93,7 +135,7 @@ class ModelHost:
     def _hold(self) -> None:
         """An answer may also begin while a device is silent already."""
         chain = self.dealing.chain
-        held_for = self._silent & self.dealing.chain_ids if self.talk.answering else frozenset[str]()
+        held_for = self._silent & self.dealing.chain_ids if self.answering else frozenset[str]()
         for id in held_for - self._held_for:
             self._crowd.tell(m.Silent(id=id, silent=True, hold=True))
         self._held_for = held_for
@@ -108,10 +150,13 @@ class ModelHost:
     def greet(self, member: Member, *, back: bool) -> None:
         self.dealing.greet(member)
         self.talk.greet(member, back=back)
+        if self._turns.waiting:
+            self._crowd.send(member.id, m.QueueLength(n=len(self._turns.waiting)))
 
     def member_gone(self, id: str, *, final: bool) -> None:
         self._silent -= {id}
         self.talk.member_left(id)
+        self.desk.member_left(id)
         self.dealing.device_gone(id, final=final)
         self._hold()
 
@@ -126,8 +171,13 @@ class ModelHost:
     def tick(self) -> None:
         self._hold()
         self.dealing.tick()
-        self.talk.tick()
+        self._writer.tick()
+        now = self.talk.now or self.desk.now
+        if now is not None:
+            self._figures.tick(now)
 
     async def close(self) -> None:
+        await self.desk.close()
         await self.talk.close()
+        await self._saves.close()
         await self.dealing.close()

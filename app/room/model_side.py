@@ -14,6 +14,8 @@ from app.core.errors import PooledError
 from app.models.table import ModelRecord, ModelTable
 from app.prompt.language import Language
 from app.room import messages as m
+from app.room.api.client import AskClient, ClientPorts
+from app.room.api.events import ServedModel
 from app.room.authority import Viewpoint
 from app.room.copies import Copies
 from app.room.crowd import Crowd, tell_one
@@ -65,7 +67,8 @@ class SidePorts:
 class ModelSide:
     """One a device. ``past`` is the conversation as far as it is known here; ``on_past`` hears of changes.
 
-    ``holders`` are names of the devices that layers were dealt to.
+    ``holders`` are names of the devices that layers were dealt to; ``runs`` is what the model host last said of the
+    model, while it runs.
     """
 
     def __init__(self, ports: SidePorts, crowd: Crowd, settings: Callable[[], RoomSettings]) -> None:
@@ -81,9 +84,10 @@ class ModelSide:
         self._compute = SerialCompute(ports.compute) if ports.compute is not None else None
         self.weights = WeightExchange(self._weight_ports())
         self.worker = self._new_worker(self._compute) if self._compute else None
+        self.asks = AskClient(ClientPorts(ports.clock, self._send_ask, self._reaches_host, self._host_is_ours))
         self._tasks = Tasks()
         self._round_trips = RoundTrips()
-        self._runs: m.ReadyAll | None = None
+        self.runs: m.ReadyAll | None = None
         self._unheard: dict[str, m.Ask] = {}
         self._beginning: asyncio.Task[None] | None = None
         self._retiring: asyncio.Task[None] | None = None
@@ -204,7 +208,7 @@ class ModelSide:
             self.worker.stop_load()
         await self._crowd.reach()
         host = self.host = self.host or self._new_host(compute)
-        host.talk.past = self.past
+        host.talk.adopt(self.past)
         try:
             host.dealing.start(wish)
         except PooledError as error:
@@ -221,10 +225,15 @@ class ModelSide:
         elif self.running is not None:
             self.running.said(member, message)
         elif isinstance(message, m.Ask | m.Command):
-            mid = message.mid if isinstance(message, m.Ask) else ""
-            self._crowd.send(member.id, m.Busy(why=NO_MODEL if self.hosts else NOT_HERE, mid=mid))
+            self._crowd.send(member.id, self._not_here(message))
         else:
             self._obey(message)
+
+    def _not_here(self, message: m.Ask | m.Command) -> m.Busy:
+        why = NO_MODEL if self.hosts else NOT_HERE
+        if isinstance(message, m.Ask):
+            return m.Busy(why=why, mid=message.mid, rid=message.rid, code="gone" if message.rid else "")
+        return m.Busy(why=why)
 
     def _pass_typing(self, typist: Member) -> None:
         """Everybody but the typist sees it, where everybody reads."""
@@ -269,6 +278,8 @@ class ModelSide:
 
     def show(self, message: m.Message) -> None:
         """What a model host's message means for this device's screen and for whom it follows."""
+        if self.asks.heard(message):
+            return
         self._observe(message)
         view = View(self.host_id, self._settings(), self._ports.label)
         for event in to_events(message, view):
@@ -277,20 +288,21 @@ class ModelSide:
     def _observe(self, message: m.Message) -> None:
         match message:
             case m.Redeal() | m.StartRequest():
-                self.following, self._runs = self.following.dealt(), None
+                self.following, self.runs = self.following.dealt(), None
             case m.Layers():
                 self.holders = tuple(message.by)
                 self._begun()
             case m.Load() | m.HostProgress():
                 self._begun()
             case m.ReadyAll():
-                self.following, self._runs = self.following.online(), message
+                self.following, self.runs = self.following.online(), message
                 self._ask_again()
             case m.StartFailed():
-                self.following, self.answering, self._runs = Following(), False, None
+                self.following, self.answering, self.runs = Following(), False, None
                 self._unheard.clear()
+                self.asks.gone()
             case m.Degraded():
-                self._runs = None
+                self.runs = None
             case m.AnswerStart():
                 self.answering = True
                 self._unheard.pop(message.mid, None)
@@ -312,8 +324,8 @@ class ModelSide:
 
     def remind(self) -> None:
         """Somebody is back, and the model on a device that is not the creator has run on meanwhile."""
-        if self.host_id != self._crowd.creator and self._runs is not None:
-            self.show(self._runs)
+        if self.host_id != self._crowd.creator and self.runs is not None:
+            self.show(self.runs)
 
     def frame(self, frame: Frame, sender: str) -> None:
         if self.running is not None:
@@ -330,6 +342,8 @@ class ModelSide:
 
     def link_gone(self, id: str, *, final: bool = False) -> None:
         self._round_trips.forget(id)
+        if id == self.host_id and not self.hosts:
+            self.asks.gone()
         if self.worker is not None:
             self.worker.link_closed(id)
         if self.running is not None:
@@ -358,7 +372,7 @@ class ModelSide:
         running = self.running
         if running is not None:
             members = {member.id: member for member in self._crowd.members}
-            return Watching(lambda id: running.role(members.get(id)), running.loading, running.talk.answering)
+            return Watching(lambda id: running.role(members.get(id)), running.loading, running.answering)
         return Watching(role=self._role, loading=lambda _id: False, answering=self.answering)
 
     def _role(self, id: str) -> Role:
@@ -368,6 +382,26 @@ class ModelSide:
         return Role.PHONE if member is not None and member.meta.is_phone else Role.COMPUTER
 
     # -- what the person at this device does ----------------------------------------------------------------
+
+    @property
+    def served(self) -> ServedModel | None:
+        """The model that runs, for programs."""
+        runs = self.runs
+        return ServedModel(runs.model, self._ports.label(runs.model), runs.ctx) if runs is not None else None
+
+    def _send_ask(self, message: m.Message) -> None:
+        own = self._own()
+        if self.running is not None and own is not None:
+            self.running.said(own, message)
+        else:
+            self._crowd.send(self.host_id, message)
+
+    def _reaches_host(self) -> bool:
+        link = self._crowd.link(self.host_id)
+        return self.running is not None or (not self.hosts and link is not None and link.open)
+
+    def _host_is_ours(self) -> bool:
+        return any(member.id == self.host_id and member.meta.native == OURS for member in self._crowd.members)
 
     def ask(self, text: str) -> None:
         if self.running is not None:
@@ -389,7 +423,7 @@ class ModelSide:
 
     def stop(self) -> None:
         if self.running is not None:
-            self.running.talk.stop(self._crowd.me)
+            self.running.stop(self._crowd.me)
         else:
             self._crowd.send(self.host_id, m.StopAnswer())
 
@@ -424,6 +458,7 @@ class ModelSide:
 
     def tick(self) -> None:
         self.weights.tick()
+        self.asks.tick()
         if self.running is not None:
             self.running.tick()
         elif self._crowd.me != self._crowd.creator and self.following.overdue(self._ports.clock.now()):
@@ -432,10 +467,12 @@ class ModelSide:
     def forget(self) -> None:
         """The room is over: what this device holds of the model is freed."""
         self.following = Following()
+        self.asks.gone()
         self._retire()
         self.free()
 
     async def close(self) -> None:
+        self.asks.gone()
         await self._tasks.close()
         await self.weights.close()
         if self.host is not None:

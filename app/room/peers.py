@@ -23,7 +23,7 @@ class Peers:
     """Live links by peer id. What a peer says wrong is dropped; the third time its link ends.
 
     ``on_message`` gets typed messages, ``on_gone`` a device whose link ended without our doing, ``on_ended`` every
-    link that is over or was replaced.
+    link that is over or was replaced. ``hears`` says what kinds of messages concern a peer.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -32,6 +32,7 @@ class Peers:
         self.on_gone: Callable[[str], None] = lambda _id: None
         self.on_ended: Callable[[Link], None] = lambda _link: None
         self.on_rtt: Callable[[Link, float], None] = lambda _link, _seconds: None
+        self.hears: Callable[[str, m.Message], bool] = lambda _id, _message: True
         self._links: dict[str, Link] = {}
         self._bad: dict[str, int] = {}
         self._watcher = Watcher(clock)
@@ -64,13 +65,14 @@ class Peers:
 
     def send(self, id: str, message: m.Message) -> None:
         link = self._links.get(id)
-        if link is not None:
+        if link is not None and self.hears(id, message):
             link.send(m.encode(message))
 
     def broadcast(self, message: m.Message) -> None:
         raw = m.encode(message)
-        for link in list(self._links.values()):
-            link.send(raw)
+        for id, link in list(self._links.items()):
+            if self.hears(id, message):
+                link.send(raw)
 
     def heard(self, link: Link, raw: RawMessage) -> None:
         """A raw message of a peer, as far as it makes sense."""

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.types import Candidates, ColumnClass, Floats, KvFormat, Part
+from app.engine.types import Candidates, ColumnClass, Floats, KvFormat, Part, Shaping
 from app.models.gather import Lenders
 from app.room.frame import Frame
 
@@ -102,8 +102,8 @@ class Compute(Protocol):
         """Runs the own layers over states that came from another device."""
         ...
 
-    async def candidates(self, states: Floats) -> list[Candidates]:
-        """Output norm, head and the 64 best, a column each; needs ``part.head``."""
+    async def candidates(self, states: Floats, shaping: Shaping | None = None) -> list[Candidates]:
+        """Output norm, head and the 64 best, a column each, after ``shaping``; needs ``part.head``."""
         ...
 
     async def decode(self, token: int, position: int) -> Candidates:

@@ -10,6 +10,7 @@ from app.core.errors import PooledError
 from app.room import events as ev
 from app.room import intents as it
 from app.room import messages as m
+from app.room.api.answers import RoomAnswers
 from app.room.creator_seat import CreatorSeat
 from app.room.intents import Intent
 from app.room.member_seat import MemberSeat
@@ -36,7 +37,7 @@ Subscriber = Callable[[RoomState], None]
 
 
 class Room:
-    """The facade for window, terminal and API. All calls are made on the event loop's thread.
+    """The facade for window, terminal and API (``answers``). All calls are made on the event loop's thread.
 
     ``start`` runs the room's clock; a test calls ``tick`` itself instead.
     """
@@ -48,6 +49,7 @@ class Room:
         self._subscribers: list[Subscriber] = []
         self._tasks = Tasks()
         self._seat: Seat | None = None
+        self.answers = RoomAnswers(lambda: self._seat.side if self._seat else None, lambda: self.state.code)
         self._members: tuple[ev.Member, ...] = ()
         self._notices_until: dict[int, float] = {}
         self._entering: asyncio.Task[None] | None = None

@@ -105,7 +105,7 @@ def _out(out: dict[str, str]) -> dict[str, LeftOut]:
 
 def _answer_began(message: m.AnswerStart) -> ev.AnswerBegan:
     asker = clean_name(message.name, message.asker)
-    return ev.AnswerBegan(message.mid, message.asker, asker, message.text, message.cont, message.hidden)
+    return ev.AnswerBegan(message.mid, message.asker, asker, message.text, message.cont, message.hidden, message.client)
 
 
 def _exchange(i: int, item: m.HistoryItem) -> Exchange:

@@ -76,6 +76,11 @@ class SeatPorts:
 class Seat(Protocol):
     """What the facade does with either place."""
 
+    @property
+    def side(self) -> ModelSide | None:
+        """What this device does about the model; None before it is in the room."""
+        ...
+
     async def enter(self) -> None: ...
 
     def handle(self, intent: Intent, state: RoomState) -> None: ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from app.engine.types import Candidates, ColumnClass, Floats
+from app.engine.types import Candidates, ColumnClass, Floats, Shaping
 from app.room.ports import Compute, LoadRequest, Progress, State
 
 
@@ -36,9 +36,9 @@ class SerialCompute:
         async with self._turn:
             return await self._compute.hidden(states, position, kind)
 
-    async def candidates(self, states: Floats) -> list[Candidates]:
+    async def candidates(self, states: Floats, shaping: Shaping | None = None) -> list[Candidates]:
         async with self._turn:
-            return await self._compute.candidates(states)
+            return await self._compute.candidates(states, shaping)
 
     async def decode(self, token: int, position: int) -> Candidates:
         async with self._turn:

@@ -34,6 +34,8 @@ class RoomSettings:
     checkpoints: int = 2
     """How many answers' states are kept to go on from; 0 keeps none."""
     checkpoints_on_disk: bool = True
+    api_clients: bool = True
+    """Whether programs may ask the room."""
 
 
 def may_read(visibility: Visibility, *, reader: str, owner: str, asker: str) -> bool:

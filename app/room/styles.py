@@ -59,6 +59,7 @@ def rules(settings: RoomSettings) -> m.RulesAre:
         hidden=settings.precision.value,
         checkpoints=settings.checkpoints,
         disk=settings.checkpoints_on_disk,
+        noapi=not settings.api_clients,
     )
 
 
@@ -74,4 +75,5 @@ def read_rules(message: m.RulesAre, usual: RoomSettings | None = None) -> RoomSe
         precision=known_word(message.hidden, Precision.HALF),
         checkpoints=min(message.checkpoints, MOST_CHECKPOINTS),
         checkpoints_on_disk=message.disk,
+        api_clients=not message.noapi,
     )

@@ -260,10 +260,10 @@ class Transport:
         if self._admission is not None:
             self._admission.deny(peer_id)
 
-    def set_ask(self, ask: bool) -> None:
-        """Whether newcomers without a key or pass are asked about."""
+    def set_rules(self, *, ask: bool, api_clients: bool) -> None:
+        """Whether newcomers without a key or pass are asked about, and programs let in."""
         if self._admission is not None:
-            self._admission.set_ask(ask)
+            self._admission.set_rules(ask=ask, api_clients=api_clients)
 
     def set_hello(self, hello: Message) -> None:
         """How this device introduces itself from now on: {name, meta}."""

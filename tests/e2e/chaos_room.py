@@ -184,7 +184,8 @@ def _check(device: Device, transcript: list[dict[str, Any]], exchanges: Sequence
     shown = [Exchange(item["question"], item["answer"]) for item in transcript]
     for number, (got, expected) in enumerate(zip(shown, exchanges, strict=False), 1):
         if got != expected:
-            raise ChaosFailed(f"{device.name}, exchange {number}: shows {got}, not {expected}")
+            stats = transcript[number - 1]["stats"]
+            raise ChaosFailed(f"{device.name}, exchange {number}: shows {got} ({stats}), not {expected}")
     if len(shown) != len(exchanges):
         raise ChaosFailed(f"{device.name} shows {len(shown)} exchanges, not {len(exchanges)}")
     failed = [item["stats"] for item in transcript if item["failed"]]

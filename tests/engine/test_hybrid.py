@@ -13,7 +13,7 @@ from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
 from app.engine.ops import mask
 from app.engine.options import Options, footprint
-from app.engine.types import ColumnClass, KvFormat, Part
+from app.engine.types import ColumnClass, KvFormat, Part, Shaping
 from tests.golden import DATA
 
 STEP, PROMPT = ColumnClass.STEP, ColumnClass.PROMPT
@@ -211,7 +211,7 @@ def test_a_mask_leaves_only_what_it_allows(engine: Engine) -> None:
     masks[2] = 0
     masks[2, 5] = 0b1001
     logits = mask.reference(engine.logits(states), masks)
-    for row, candidates in zip(logits, engine.candidates(states, masks), strict=True):
+    for row, candidates in zip(logits, engine.candidates(states, Shaping(masks)), strict=True):
         order = np.lexsort((np.arange(len(row)), -row))[:64]
         expected = [int(i) for i in order if row[i] > mask.FORBIDDEN]
         assert candidates.ids.tolist() == expected
@@ -219,6 +219,29 @@ def test_a_mask_leaves_only_what_it_allows(engine: Engine) -> None:
         assert candidates.non_finite == 0
         shares = np.exp(row[row > mask.FORBIDDEN].astype(np.float64))
         assert abs(candidates.log_sum_exp - np.log(shares.sum())) < 1e-4
-    assert engine.candidates(states, masks)[2].ids.tolist() in ([160, 163], [163, 160])
+    assert engine.candidates(states, Shaping(masks))[2].ids.tolist() in ([160, 163], [163, 160])
     with pytest.raises(PromptError, match="does not fit"):
-        engine.candidates(states, masks[:2])
+        engine.candidates(states, Shaping(masks[:2]))
+
+
+def test_a_bias_lifts_an_id_that_was_not_among_the_best(engine: Engine) -> None:
+    states = engine.tokens(IDS[:2], 0, STEP)
+    logits = engine.logits(states)
+    plain = engine.candidates(states)
+    last = int(np.argmin(logits[0]))
+    lifted = engine.candidates(states, Shaping(bias={last: 1_000.0, 10**9: 5.0}))
+    assert last not in plain[0].ids
+    assert [lifted[0].best, lifted[1].best] == [last, last]
+    assert lifted[0].ids[1:].tolist() == plain[0].ids[:-1].tolist()
+    assert np.array_equal(lifted[0].logits[1:], plain[0].logits[:-1])
+    none = engine.candidates(states, Shaping(bias={last: 0.0}))
+    assert [n.ids.tolist() for n in none] == [p.ids.tolist() for p in plain]
+    assert abs(none[0].log_sum_exp - plain[0].log_sum_exp) < 1e-4
+
+
+def test_a_bias_obeys_the_mask(engine: Engine) -> None:
+    states = engine.tokens(IDS[:1], 0, STEP)
+    masks = np.zeros((1, -(-engine.config.vocab // 32)), np.uint32)
+    masks[0, 5] = 0b1001
+    shaped = engine.candidates(states, Shaping(masks, {160: 1_000.0, 7: 1_000.0}))[0]
+    assert shaped.ids.tolist() == [160, 163]

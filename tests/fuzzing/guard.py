@@ -75,15 +75,24 @@ def one(target: Target, data: bytes) -> str:
 
 
 def measured(target: Target, data: bytes) -> tuple[str, int]:
-    """The outcome, and the most bytes that were allocated at a time. A small input may not make a big object."""
-    tracemalloc.start()
-    try:
-        outcome, peak = one(target, data), tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    """The outcome, and the most bytes that were allocated at a time. A small input may not make a big object.
+
+    What is too much is measured once more: now and then a table of the interpreter's own grows, which is nobody's fault.
+    """
+    outcome, peak = _traced(target, data)
+    if peak > FLOOR + RATIO * len(data):
+        outcome, peak = _traced(target, data)
     if peak > FLOOR + RATIO * len(data):
         raise Fault(f"{target.name}: {len(data)} bytes became {peak}")
     return outcome, peak
+
+
+def _traced(target: Target, data: bytes) -> tuple[str, int]:
+    tracemalloc.start()
+    try:
+        return one(target, data), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def stretch(target: Target, inputs: int, rng: Random, note: Callable[[bytes], None] = lambda _data: None) -> Tally:

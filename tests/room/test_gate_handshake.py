@@ -294,7 +294,7 @@ def test_wrong_version_is_told() -> None:
 def test_api_client_gets_no_mesh_key() -> None:
     door = Door()
     line = FakeLine("api-1", dialed=False)
-    door.admission.set_ask(False)
+    door.admission.set_rules(ask=False, api_clients=True)
     door.admission.arrived(line)
     line.hear({"t": "hello", "v": 4, "join": 1, "meta": {"api": 1, "client": "x"}})
     assert "mk" not in line.said("admit")

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.errors import RoomError
 from app.core.units import GIB
 from app.engine.types import ColumnClass
 from app.models.table import ModelRecord, builtin_table
-from app.room.asks import AskQueue, Question
 from app.room.events import Member
 from app.room.liveness import Role, Subject, Verdict, Watch, hold_after, judge
 from app.room.memory import need
@@ -24,23 +22,6 @@ from app.room.roster import Roster, read_roster
 from app.room.segments import Fed, Segment, feed_plan, rounds
 
 STEP, PROMPT = ColumnClass.STEP, ColumnClass.PROMPT
-
-
-def question(asker: str, n: int = 0) -> Question:
-    return Question(asker, asker, f"q{n}", str(n))
-
-
-def test_queue_is_fair_and_bounded() -> None:
-    queue = AskQueue()
-    for i in range(5):
-        queue = queue.push(question(f"d{i}")).push(question(f"d{i}", 1))
-    with pytest.raises(RoomError, match="Too many"):
-        queue.push(question("d9"))
-    first, rest = queue.pop()
-    assert first == question("d0")
-    with pytest.raises(RoomError, match="Two of your"):
-        rest.push(question("d1"))
-    assert len(rest.without("d1")) == 7
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 
 from app.core.errors import DeviceLost, GpuError, OutOfMemory, PooledError, StateError
-from app.engine.types import Candidates, ColumnClass, Floats, Part, Sampling
+from app.engine.shaping import best_of
+from app.engine.types import Candidates, ColumnClass, Floats, Part, Sampling, Shaping
 from app.models.table import Contexts, ModelRecord, ModelTable
 from app.prompt.chatml import ChatMl
 from app.prompt.language import Language
@@ -126,8 +127,11 @@ class ToyModel:
             columns[at] = column
         return np.stack(columns)
 
-    def candidates(self, column: Floats) -> Candidates:
+    def candidates(self, column: Floats, shaping: Shaping | None = None) -> Candidates:
+        """Only letters, unless something else is asked for; under a mask everything it allows."""
         scores = self.head @ column
+        if shaping is not None:
+            return best_of(scores[None], shaping)[0]
         allowed = np.full(VOCAB, -1e9, np.float32)
         allowed[list(LETTERS)] = scores[list(LETTERS)]
         order = np.argsort(-allowed, kind="stable")[:64]
@@ -164,6 +168,12 @@ def one_device(
 
 Oracle = Callable[[int, int], list[int]]
 """What a draft block would guess for the ``count`` positions from ``position`` on."""
+
+
+def _each(shaping: Shaping | None, columns: int) -> list[Shaping | None]:
+    if shaping is None or shaping.masks is None:
+        return [shaping] * columns
+    return [Shaping(row[None], shaping.bias) for row in shaping.masks]
 
 
 @dataclass
@@ -239,9 +249,11 @@ class ToyCompute:
         self.committed = position if kind is ColumnClass.STEP else self.end
         return self.model.run(states, position, kind, range(part.lo, part.hi))
 
-    async def candidates(self, states: Floats) -> list[Candidates]:
+    async def candidates(self, states: Floats, shaping: Shaping | None = None) -> list[Candidates]:
         assert self._loaded().head
-        return [self.model.candidates(state) for state in states]
+        return [
+            self.model.candidates(state, one) for state, one in zip(states, _each(shaping, len(states)), strict=True)
+        ]
 
     async def decode(self, token: int, position: int) -> Candidates:
         states = await self.tokens([token], position, ColumnClass.STEP)

@@ -211,8 +211,8 @@ class MemoryTransport:
     def deny(self, peer_id: str) -> None:
         self._at_door.pop(peer_id).set_result(False)
 
-    def set_ask(self, ask: bool) -> None:
-        self.ask, self._gate = ask, replace(self._gate, ask=ask)
+    def set_rules(self, *, ask: bool, api_clients: bool) -> None:
+        self.ask, self._gate = ask, replace(self._gate, ask=ask, api_clients=api_clients)
         self.on_gate(self._gate)
 
     def set_hello(self, hello: Message) -> None:
@@ -276,6 +276,8 @@ class World:
 
     verifies = 1
     """Whether devices take several columns of a step, so that words are guessed ahead."""
+    open_language = staticmethod(open_language)
+    choose = staticmethod(greedy)
 
     def __init__(self, latency: float = 0.0, *, fixed: bool = True) -> None:
         """``fixed``: a creator runs its model itself, whoever lends more."""
@@ -289,7 +291,12 @@ class World:
         return ToyCompute()
 
     def box(
-        self, name: str, settings: RoomSettings = EXACT, gpu: bool = True, memory: KeptInMemory | None = None
+        self,
+        name: str,
+        settings: RoomSettings = EXACT,
+        gpu: bool = True,
+        memory: KeptInMemory | None = None,
+        meta: Meta | None = None,
     ) -> Box:
         compute, memory = self.compute(), memory or KeptInMemory(self.clock)
         box = Box(name, None, compute, memory)  # type: ignore[arg-type]
@@ -302,9 +309,10 @@ class World:
             new_transport=transport,
             compute=compute if gpu else None,
             table=TABLE,
-            open_language=open_language,
-            choose=greedy,
-            meta=Meta(
+            open_language=self.open_language,
+            choose=self.choose,
+            meta=meta
+            or Meta(
                 ua="Device",
                 webgpu=True,
                 dspec=self.verifies,
@@ -331,8 +339,8 @@ class World:
             boxes.append(await self.join(name, gb, creator))
         return boxes
 
-    async def join(self, name: str, gb: float, creator: Box, gpu: bool = True) -> Box:
-        box = self.box(name, gpu=gpu)
+    async def join(self, name: str, gb: float, creator: Box, gpu: bool = True, meta: Meta | None = None) -> Box:
+        box = self.box(name, gpu=gpu, meta=meta)
         assert creator.state.invite is not None
         box.do(it.JoinRoom(creator.state.invite.link, name, gb))
         await self.until(lambda: any(d.me for d in box.state.devices))

@@ -128,3 +128,7 @@ class Answers(Protocol):
     def ask(self, ask: Ask) -> AskStream:
         """Never raises: what goes wrong is told by the stream."""
         ...
+
+    async def count(self, ask: Ask) -> int:
+        """Tokens of the ask's prompt. RoomError where the room cannot say."""
+        ...

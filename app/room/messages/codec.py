@@ -47,9 +47,14 @@ def _finite(value: object) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
+JSON_MEMBERS = frozenset({"schema", "args"})
+"""What a program gave as JSON: its nulls and falses mean something."""
+
+
 def _without_nulls(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(name): _without_nulls(kept) for name, kept in value.items() if not _is_null(kept)}
+        named = ((str(name), kept) for name, kept in value.items() if not _is_null(kept))
+        return {name: kept if name in JSON_MEMBERS else _without_nulls(kept) for name, kept in named}
     if isinstance(value, (list, tuple)):
         return [_without_nulls(item) for item in value]
     return None if _is_null(value) else value
@@ -77,7 +82,8 @@ def encode_part(part: msgspec.Struct) -> dict[str, object]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(kept) for name, kept in value.items() if kept is not None and kept is not False}
+        said = ((name, kept) for name, kept in value.items() if kept is not None and kept is not False)
+        return {name: kept if name in JSON_MEMBERS else _plain(kept) for name, kept in said}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return int(value) if isinstance(value, bool) else value

@@ -64,6 +64,8 @@ class RulesAre(Message, frozen=True, tag="ai-rules"):
     hidden: Name = "f16"
     checkpoints: Count = 2
     disk: bool = False
+    noapi: bool = False
+    """Programs may not ask; turned round, because a creator that does not say so lets them."""
 
 
 class Offload(msgspec.Struct, frozen=True):

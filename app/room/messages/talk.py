@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -21,14 +21,30 @@ from app.room.messages.base import (
 )
 from app.room.messages.start import StyleWords
 
+Rid = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{0,32}$")]
+"""Names a program's ask, as its device chose it; "" for what people ask."""
+JsonText = Annotated[str, msgspec.Meta(max_length=4 * 2**20)]
+
 
 class Ask(Message, frozen=True, tag="ai-ask"):
-    """Ours: ``style`` is the asker's, so that it holds on any model host; ``mid`` names the exchange, so that
-    a question told twice is asked once."""
+    """A person's question (``text``), or with ``rid`` a program's (spec: rooms §18), read by ``room.api.wire``.
+
+    Ours: ``style`` is the asker's, so that it holds on any model host; ``mid`` names the exchange, so that
+    a question told twice is asked once. ``body`` is a program's ask as JSON text: the members after it cannot carry
+    every number and null of a schema. ``count``: only the prompt's tokens are wanted.
+    """
 
     text: LongText = ""
     style: StyleWords | None = None
     mid: Line = ""
+    api: Count = 0
+    rid: Rid = ""
+    body: JsonText = ""
+    count: bool = False
+    system: Any = None
+    messages: Any = None
+    tools: Any = None
+    params: Any = None
 
 
 class Queued(Message, frozen=True, tag="ai-queued"):
@@ -36,6 +52,7 @@ class Queued(Message, frozen=True, tag="ai-queued"):
 
     pos: Count = 0
     mid: Line = ""
+    rid: Rid = ""
 
 
 class QueueLength(Message, frozen=True, tag="ai-queue"):
@@ -43,24 +60,51 @@ class QueueLength(Message, frozen=True, tag="ai-queue"):
 
 
 class Busy(Message, frozen=True, tag="ai-busy"):
+    """A program hears ``code`` too: queue, ctx (with ``n`` tokens of ``max``), bad, off, degraded, loading, gone."""
+
     why: Line = ""
     mid: Line = ""
+    rid: Rid = ""
+    code: Name = ""
+    n: Count = 0
+    max: Count = 0
 
 
 class AnswerStart(Message, frozen=True, tag="ai-genstart"):
+    """With ``rid`` for the program that asked. ``api`` says to screens that a program did, ``client`` which."""
+
     name: Name = ""
     text: LongText = ""
     asker: PeerId = ""
     cont: bool = False
     mid: Line = ""
     hidden: bool = False
+    api: Count = 0
+    client: Name = ""
+    rid: Rid = ""
+    promptTokens: Count = 0
+    model: Name = ""
+    style: Name = ""
+    ctx: Count = 0
 
 
 class Token(Message, frozen=True, tag="ai-token"):
-    """``d``: 0 sampled, 1 from a draft block, 2 from prompt lookup."""
+    """``d``: 0 sampled, 1 from a draft block, 2 from prompt lookup. ``th``: reasoning, for the program that asked."""
 
     text: Line = ""
     d: Whole = 0
+    rid: Rid = ""
+    th: bool = False
+
+
+class CallPart(Message, frozen=True, tag="ai-call"):
+    """Of call ``i``: its name, a fragment ``a`` of its arguments, or its end."""
+
+    rid: Rid = ""
+    i: Count = 0
+    name: Name = ""
+    a: LongText = ""
+    end: bool = False
 
 
 class ContextUse(msgspec.Struct, frozen=True):
@@ -68,12 +112,29 @@ class ContextUse(msgspec.Struct, frozen=True):
     max: Count = 0
 
 
+class TokenUse(msgspec.Struct, frozen=True, rename={"prompt": "in"}):
+    """Tokens of the prompt, of the answer, and of its reasoning."""
+
+    prompt: Count = 0
+    out: Count = 0
+    think: Count = 0
+
+
 class AnswerDone(Message, frozen=True, tag="ai-gendone"):
+    """A program hears ``reason`` (stop, stop_seq, max, ctx, abort, error; ours: count) and how much it used."""
+
     stats: Line = ""
     ctx: ContextUse = ContextUse()
     failed: bool = False
     capped: bool = False
     hidden: bool = False
+    api: Count = 0
+    rid: Rid = ""
+    reason: Name = ""
+    stopSeq: Name = ""
+    usage: TokenUse = TokenUse()
+    reused: Count = 0
+    err: Line = ""
 
 
 class HistoryItem(msgspec.Struct, frozen=True):
@@ -133,7 +194,9 @@ class Wake(Message, frozen=True, tag="ai-wake"):
 
 
 class StopAnswer(Message, frozen=True, tag="ai-stop"):
-    pass
+    """With ``rid`` only that ask of a program's."""
+
+    rid: Rid = ""
 
 
 class Command(Message, frozen=True, tag="ai-cmd"):

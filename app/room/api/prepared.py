@@ -1,0 +1,74 @@
+"""An ask made ready for a model, off the event loop: what it takes, what form it has, what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.core.errors import PromptError
+from app.engine.ops.mask import words_of
+from app.prompt.ask import Ask
+from app.prompt.ask_prompt import AskPrompt
+from app.prompt.grammar.constraint import constraint
+from app.prompt.grammar.style import ThinkState
+from app.prompt.grammar.vocabulary import Vocabulary, vocabulary
+from app.prompt.known_answers import KnownAnswers
+from app.prompt.language import Language
+from app.room.api.steering import AskSteering, ThinkBudget
+from app.room.conversation import ANSWER_RESERVE
+
+LONGEST_FORCED_THOUGHT = 4_096
+"""An answer that must have a form must also come to it (spec: product A-066)."""
+
+
+class TooLong(PromptError):
+    """The prompt has ``tokens`` of the ``most`` there is room for."""
+
+    def __init__(self, tokens: int, most: int) -> None:
+        super().__init__(
+            f"The request takes {tokens} tokens, and this room has room for {most}.",
+            "Shorten the conversation, or open the model with a longer context.",
+        )
+        self.tokens, self.most = tokens, most
+
+
+@dataclass(frozen=True)
+class Voice:
+    """What a model host answers programs with; made anew for every model that is loaded."""
+
+    language: Language
+    vocabulary: Vocabulary
+    known: KnownAnswers
+
+
+def new_voice(language: Language, vocab: int) -> Voice:
+    """Takes up to a second, so call it on a thread. ``vocab``: ids of a row of logits."""
+    return Voice(language, vocabulary(language.tokenizer, vocab), KnownAnswers())
+
+
+def checked_prompt(voice: Voice, ask: Ask, context: int) -> AskPrompt:
+    """The prompt as far as it is known now. Raises PromptError, TooLong among them."""
+    prompt = voice.language.ask_prompt(ask, voice.known)
+    most = context - ANSWER_RESERVE
+    if len(prompt.ids) > most:
+        raise TooLong(len(prompt.ids), most)
+    return prompt
+
+
+def steering(voice: Voice, ask: Ask, *, opened: bool) -> AskSteering:
+    """``opened``: the prompt ends inside a think block. PromptError for a form that cannot be kept."""
+    think = ThinkState.OPEN if opened else (ThinkState.MAY if ask.thinking.on else ThinkState.NEVER)
+    grammar = constraint(voice.vocabulary, ask, voice.language.profile.style, think)
+    return AskSteering(grammar, ask.bias, _budget(voice, ask, opened=opened), words_of(voice.vocabulary.size))
+
+
+def _budget(voice: Voice, ask: Ask, *, opened: bool) -> ThinkBudget | None:
+    end = voice.language.tokenizer.special("</think>")
+    if end is None or not (opened or ask.thinking.on):
+        return None
+    tokens = ask.thinking.budget or (min(ask.most_tokens // 2, LONGEST_FORCED_THOUGHT) if _forces(ask) else None)
+    encode = voice.language.tokenizer.encode
+    return ThinkBudget(tokens, (*encode("\n"), end, *encode("\n\n")), end) if tokens else None
+
+
+def _forces(ask: Ask) -> bool:
+    return ask.form.choice.value == "required" or ask.form.format is not None

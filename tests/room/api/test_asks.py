@@ -1,0 +1,273 @@
+"""Programs ask a room: who is answered what, whoever runs the model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from app.engine.sampling import choose
+from app.engine.types import Sampling
+from app.prompt.ask import Ask, AssistantMessage, Call, Choice, Form, JsonFormat, Tool, ToolMessage, UserMessage
+from app.room import intents as it
+from app.room.api.events import Queued, Reason, Refusal
+from app.room.meta import Meta
+from app.room.state import Phase
+from tests.room.api.asking import ToolWorld, asked, calling, listen, said
+from tests.room.test_rooms import ask as ask_room
+from tests.room.test_rooms import idle
+from tests.room.world import Box
+
+REQUIRED = Form(choice=Choice.REQUIRED)
+PROGRAM = Meta(ua="API", api=2, client="tester")
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[ToolWorld]:
+    made = ToolWorld()
+    yield made
+    await made.close()
+
+
+async def test_the_model_host_answers_its_own_programs(world: ToolWorld) -> None:
+    (otter,) = await world.started(8)
+    heard = await asked(world, otter, said("Hello?"))
+    assert len(heard.text) == 24
+    assert heard.ended.reason is Reason.MOST_TOKENS
+    assert (heard.ended.usage.output, heard.ended.usage.reused) == (24, 0)
+    assert heard.started.prompt_tokens == heard.ended.usage.prompt > 10
+    model = otter.room.answers.model
+    assert model is not None
+    assert (model.key, model.context) == (otter.state.model, heard.started.context)
+
+
+async def test_a_member_hears_what_the_model_host_would(world: ToolWorld) -> None:
+    otter, heron = await world.started(8, 0.5)
+    here = await asked(world, otter, said("Hello?"))
+    there = await asked(world, heron, said("Hello?"))
+    assert there.text == here.text
+    assert there.ended.reason is here.ended.reason
+    assert heron.room.answers.model == otter.room.answers.model
+
+
+async def test_the_second_turn_reads_only_what_is_new(world: ToolWorld) -> None:
+    (otter,) = await world.started(8)
+    first = await asked(world, otter, said("Hello?"))
+    again = (UserMessage("Hello?"), AssistantMessage(first.text), UserMessage("And then?"))
+    read = otter.compute.prompt_columns
+    second = await asked(world, otter, replace(said(""), messages=again))
+    known = first.ended.usage.prompt + first.ended.usage.output
+    assert second.ended.usage.reused >= known - 1
+    assert otter.compute.prompt_columns - read <= second.ended.usage.prompt - known + 1
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+async def test_a_required_call_is_made_and_its_result_read(world: ToolWorld, devices: int) -> None:
+    otter, *_ = await world.started(*[8.0] * devices)
+    heard = await asked(world, otter, calling("Paint it.", REQUIRED))
+    ((name, arguments), *_) = heard.calls
+    given = json.loads(arguments)
+    assert name == "paint"
+    assert given["colour"] in ("red", "green", "blue")
+    assert given["coats"] in (1, 2, 3)
+    assert heard.text == ""
+    calls = tuple(Call(name, json.loads(text)) for name, text in heard.calls)
+    turns = (UserMessage("Paint it."), AssistantMessage("", calls), ToolMessage("Done."))
+    after = replace(calling("", Form()), messages=turns, most_tokens=30)
+    second = await asked(world, otter, after)
+    assert second.ended.usage.reused >= heard.ended.usage.prompt
+    assert second.text or second.calls
+
+
+async def test_a_split_room_calls_as_one_device_does(world: ToolWorld) -> None:
+    alone = ToolWorld()
+    (one,) = await alone.started(8)
+    expected = await asked(alone, one, calling("Paint it.", REQUIRED))
+    await alone.close()
+    settings = replace(one.state.settings, precision=type(one.state.settings.precision).FULL)
+    otter, heron = await world.started(2, 2, settings=settings)
+    assert otter.state.devices[1].layers is not None
+    assert (await asked(world, heron, calling("Paint it.", REQUIRED))).calls == expected.calls
+
+
+async def test_what_cannot_be_kept_is_refused_by_name(world: ToolWorld) -> None:
+    otter, heron = await world.started(8, 0.5)
+    odd = Tool("odd", "", {"type": "object", "properties": {"a": {"propertyNames": {"pattern": "x"}}}})
+    columns = otter.compute.prompt_columns
+    heard = await asked(world, heron, calling("Go.", Form(), tools=[odd]))
+    assert heard.refused.code is Refusal.BAD
+    assert "odd" in heard.refused.why
+    assert "propertyNames" in heard.refused.why
+    assert otter.compute.prompt_columns == columns
+
+
+async def test_a_conversation_that_does_not_fit_is_never_cut(world: ToolWorld) -> None:
+    (otter,) = await world.started(8)
+    heard = await asked(world, otter, said("x" * 3_000))
+    assert heard.refused.code is Refusal.CONTEXT
+    assert heard.refused.tokens > heard.refused.most > 0
+
+
+async def test_json_is_json(world: ToolWorld) -> None:
+    (otter,) = await world.started(8)
+    schema = {"type": "object", "properties": {"n": {"enum": [1, 22]}}, "required": ["n"]}
+    schema |= {"additionalProperties": False}
+    heard = await asked(world, otter, said("n?", most_tokens=60, form=Form(format=JsonFormat(schema))))
+    assert json.loads(heard.text)["n"] in (1, 22)
+    assert heard.ended.reason is Reason.STOP
+
+
+async def test_closing_frees_the_room_within_a_lap(world: ToolWorld) -> None:
+    otter, heron = await world.started(8, 0.5)
+    stream = heron.room.answers.ask(said("Long?", most_tokens=1_500))
+    heard = listen(stream)
+    await world.until(lambda: len(heard.text) > 3)
+    stream.close()
+    await world.until(lambda: idle(otter, heron))
+    written = otter.compute.step_columns
+    await world.run(2)
+    assert otter.compute.step_columns == written
+    assert len((await asked(world, otter, said("Hello?"))).text) == 24
+
+
+async def test_programs_and_people_share_one_queue(world: ToolWorld) -> None:
+    otter, heron = await world.started(8, 0.5)
+    first = listen(heron.room.answers.ask(said("One?", most_tokens=200)))
+    await world.until(lambda: len(first.text) > 3)
+    otter.do(it.Ask("A person asks."))
+    second = listen(heron.room.answers.ask(said("Two?")))
+    await world.until(lambda: Queued(1) in second.events)
+    await world.until(lambda: first.over and second.over)
+    assert [item.question for item in otter.state.transcript] == ["One?", "A person asks.", "Two?"]
+    assert [bool(item.client) for item in otter.state.transcript] == [True, False, True]
+
+
+async def test_a_program_leaves_no_trace_in_the_chat(world: ToolWorld) -> None:
+    other = ToolWorld()
+    (quiet,) = await other.started(8)
+    expected = [await ask_room(other, quiet, text) for text in ("First?", "Second?")]
+    await other.close()
+    (otter,) = await world.started(8)
+    first = await ask_room(world, otter, "First?")
+    await asked(world, otter, said("Between?"))
+    assert [first, await ask_room(world, otter, "Second?")] == expected
+
+
+async def test_the_owner_may_turn_programs_away(world: ToolWorld) -> None:
+    otter, heron = await world.started(8, 0.5)
+    otter.do(it.ChangeSettings(replace(otter.state.settings, api_clients=False)))
+    await world.settle()
+    assert (await asked(world, heron, said("Hello?"))).refused.code is Refusal.OFF
+
+
+async def test_without_a_model_there_is_nobody_to_ask(world: ToolWorld) -> None:
+    (otter,) = await world.room(8)
+    assert (await asked(world, otter, said("Hello?"))).refused.code is Refusal.GONE
+    outside = world.box("finch")
+    assert (await asked(world, outside, said("Hello?"))).refused.code is Refusal.GONE
+
+
+async def test_people_may_stop_a_program(world: ToolWorld) -> None:
+    otter, heron = await world.started(8, 0.5)
+    heard = listen(heron.room.answers.ask(said("Long?", most_tokens=1_500)))
+    await world.until(lambda: len(heard.text) > 3)
+    otter.do(it.Stop())
+    await world.until(lambda: heard.over)
+    assert heard.ended.reason is Reason.ABORTED
+
+
+async def test_a_stop_sequence_ends_the_answer_before_it(world: ToolWorld) -> None:
+    (otter,) = await world.started(8)
+    whole = (await asked(world, otter, said("Hello?"))).text
+    stop = whole[5:8]
+    heard = await asked(world, otter, said("Hello?", stops=(stop,)))
+    assert heard.text == whole[: whole.index(stop)]
+    assert (heard.ended.reason, heard.ended.stop) == (Reason.STOP_SEQUENCE, stop)
+
+
+async def test_a_bias_changes_what_is_said(world: ToolWorld) -> None:
+    (otter,) = await world.started(8)
+    heard = await asked(world, otter, said("Hello?", bias={ord("%"): 100.0}))
+    assert heard.text == "%" * 24
+
+
+async def test_tokens_are_counted_without_answering(world: ToolWorld) -> None:
+    otter, heron = await world.started(8, 0.5)
+    ask = calling("Paint it.", REQUIRED)
+    counted = [await _counted(world, box, ask) for box in (otter, heron)]
+    heard = await asked(world, otter, ask)
+    assert counted == [heard.started.prompt_tokens] * 2
+
+
+async def _counted(world: ToolWorld, box: Box, ask: Ask) -> int:
+    task = asyncio.ensure_future(box.room.answers.count(ask))
+    while not task.done():
+        await asyncio.sleep(0.002)
+        await world.run(0.05)
+    return task.result()
+
+
+async def test_an_answer_survives_a_lost_device(world: ToolWorld) -> None:
+    alone = ToolWorld()
+    one, _ = await alone.started(2, 2)
+    expected = (await asked(alone, one, said("Hello?", most_tokens=60))).text
+    await alone.close()
+    otter, heron = await world.started(2, 2)
+    heard = listen(otter.room.answers.ask(said("Hello?", most_tokens=60)))
+    await world.until(lambda: len(heard.text) > 10)
+    world.mute(heron)
+    await world.run(5)
+    world.unmute(heron)
+    await world.until(lambda: heard.over)
+    assert heard.text == expected
+
+
+class MovingWorld(ToolWorld):
+    """The model may run on a member."""
+
+    def __init__(self) -> None:
+        super().__init__(fixed=False)
+
+
+async def test_an_api_client_is_answered_by_a_member_that_runs_the_model() -> None:
+    world = MovingWorld()
+    otter, heron = await world.room(1, 6)
+    otter.do(it.Start())
+    await world.until(lambda: heron.state.phase is otter.state.phase is Phase.ONLINE)
+    assert otter.state.model_host == heron.state.me
+    tool = await world.join("bridge", 0, otter, gpu=False, meta=PROGRAM)
+    await world.until(lambda: tool.room.answers.model is not None)
+    here = await asked(world, heron, said("Hello?"))
+    there = await asked(world, tool, said("Hello?"))
+    owner = await asked(world, otter, said("Hello?"))
+    assert there.text == here.text == owner.text
+    assert not tool.state.transcript
+    stream = tool.room.answers.ask(said("Long?", most_tokens=1_500))
+    heard = listen(stream)
+    await world.until(lambda: len(heard.text) > 3)
+    stream.close()
+    await world.until(lambda: idle(otter, heron))
+    world.kill(heron)
+    heard = listen(tool.room.answers.ask(said("Hello?")))
+    await world.until(lambda: heard.over)
+    assert heard.refused.code is Refusal.GONE
+    await world.close()
+
+
+class DrawingWorld(ToolWorld):
+    """Words are drawn as the engine draws them."""
+
+    choose = staticmethod(choose)
+
+
+async def test_a_seed_draws_the_same_words_again() -> None:
+    world = DrawingWorld()
+    (otter,) = await world.started(8)
+    warm = Sampling(temperature=1.5, top_k=20)
+    texts = [(await asked(world, otter, said("Hello?", sampling=warm, seed=seed))).text for seed in (7, 7, 8, 9, 10)]
+    assert texts[0] == texts[1]
+    assert len(set(texts)) > 1
+    await world.close()
