@@ -1,13 +1,21 @@
-"""ChatML built from ids, for a model whose file carries no template of its own (spec: rooms §14.1)."""
+"""ChatML built from ids, for a model whose file carries no template of its own (spec: rooms §14.1, §18.5)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
 
 from app.core.errors import PromptError
 from app.prompt.chat import AssistantTurn, Turn, UserTurn
+from app.prompt.template import ChatTemplate
 from app.prompt.tokenizer import Tokenizer
+
+
+@cache
+def _source() -> str:
+    return Path(__file__).with_name("chatml.jinja").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,20 @@ class ChatMl:
                 case AssistantTurn():
                     ids += [*turn.ids] if turn.open else [*turn.ids, self._id("<|im_end|>"), *self._plain("\n")]
         return ids
+
+    def for_asks(self) -> ChatTemplate:
+        """The same format as a template, which also has places for tools. PromptError without ChatML tokens."""
+        self._id("<|im_start|>")
+        return self._template
+
+    @cached_property
+    def _template(self) -> ChatTemplate:
+        thinks = self._has("<think>", "</think>")
+        source = "{% set thinks = true %}" + _source() if thinks else _source()
+        return ChatTemplate(source, self.tokenizer, calls=self._has("<tool_call>", "</tool_call>"))
+
+    def _has(self, *tags: str) -> bool:
+        return all(self.tokenizer.special(tag) is not None for tag in tags)
 
     def _block(self, role: str, text: str) -> list[int]:
         body = self._plain(f"{role}\n{text}")

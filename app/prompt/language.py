@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from app.prompt.ask import Ask, AssistantMessage
+from app.prompt.ask_prompt import AskPrompt, ask_prompt, remember
 from app.prompt.chat import Turn
 from app.prompt.chatml import ChatMl
+from app.prompt.known_answers import KnownAnswers
+from app.prompt.profile import Profile
 from app.prompt.template import ChatTemplate
 from app.prompt.tokenizer import Tokenizer
 
@@ -19,6 +23,8 @@ class ChatFormat(Protocol):
 
     def render(self, turns: Sequence[Turn], system: str = "", *, thinking: bool = False) -> list[int]: ...
 
+    def for_asks(self) -> ChatTemplate: ...
+
 
 @dataclass(frozen=True)
 class Language:
@@ -26,6 +32,21 @@ class Language:
 
     tokenizer: Tokenizer
     chat: ChatFormat
+
+    @property
+    def profile(self) -> Profile:
+        """What the model can do. PromptError for one without a chat format."""
+        return self.chat.for_asks().profile
+
+    def ask_prompt(self, ask: Ask, known: KnownAnswers) -> AskPrompt:
+        """Raises PromptError for tools the model does not know, and for a template that fails."""
+        return ask_prompt(self.chat.for_asks(), ask, known)
+
+    def remember(
+        self, ask: Ask, prompt: AskPrompt, sampled: Sequence[int], answer: AssistantMessage, known: KnownAnswers
+    ) -> None:
+        """Keeps an answer for the asks that go on from it. ``sampled``: its ids without the one that ended it."""
+        remember(self.chat.for_asks(), ask, prompt, sampled, answer, known)
 
     def piece(self, token: int) -> bytes:
         """Bytes of a sampled token; reasoning tags are special tokens, yet screens need them as text."""

@@ -7,8 +7,10 @@ every loop, call and text that could grow is paid from one budget, so that a ren
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
+from types import CodeType
 from typing import Any, NoReturn
 
 from jinja2 import Template, TemplateError, nodes
@@ -67,16 +69,17 @@ class Budget:
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
-    """Good for one rendering: its budget is used up by it."""
+    """Good for one rendering: its budget is used up by it. ``in_json`` ends what is dumped as JSON."""
 
     intercepted_binops = GUARDED
 
-    def __init__(self) -> None:
+    def __init__(self, in_json: Callable[[str], str] = str) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
         self._budget = budget = Budget()
+        self._in_json = in_json
         self.filters = {name: f for name, f in self.filters.items() if name not in UNSAFE_FILTERS}
         self.filters |= {
-            "tojson": _tojson,
+            "tojson": self._dumped,
             "counted": budget.counted,
             "concatenated": budget.joined,
             "join": budget.joined,
@@ -91,7 +94,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     def read(self, source: str) -> Template:
         """The template with every loop and joined text led through the budget."""
-        code = self.compile(_paid(self.parse(source)))
+        code = _compiled(source)
         return Template.from_code(self, code, self.make_globals(None))
 
     def call(self, context: Any, obj: Any, *arguments: Any, **named: Any) -> Any:
@@ -109,6 +112,9 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             return self._budget.replaced(text, *arguments)
         raise SecurityError(f"The method {name} is not allowed here.")
 
+    def _dumped(self, value: Any, indent: int | None = None, **more: Any) -> str:
+        return self._in_json(_tojson(value, indent, **more))
+
     def wrap_str_format(self, value: Any) -> None:
         """Jinja's own guarded ``format`` still pads without bound; what is left falls to ``call``."""
 
@@ -120,6 +126,13 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         if operator == "+" and _grows(left):
             self._budget.spend(chars=len(left) + _sized(right))
         return super().call_binop(context, operator, left, right)
+
+
+@lru_cache(maxsize=4)
+def _compiled(source: str) -> CodeType:
+    """Compiling takes longer than most renderings."""
+    sandbox = TemplateSandbox()
+    return sandbox.compile(_paid(sandbox.parse(source)))
 
 
 def _paid(template: nodes.Template) -> nodes.Template:
@@ -153,8 +166,21 @@ def _sized(value: Any) -> int:
     return abs(int(value)) if isinstance(value, (int, float)) else 1
 
 
-def _tojson(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=min(indent, 8) if indent else None)
+def _tojson(
+    value: Any,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+    ensure_ascii: bool = False,
+) -> str:
+    """``ensure_ascii`` is not obeyed: it would break what stands for the words of people."""
+    return json.dumps(
+        value,
+        ensure_ascii=False,
+        indent=min(indent, 8) if indent else None,
+        separators=(separators[0][:8], separators[1][:8]) if separators else None,
+        sort_keys=sort_keys,
+    )
 
 
 def _raise_exception(message: object) -> NoReturn:
@@ -165,12 +191,15 @@ def _strftime_now(form: str) -> str:
     return datetime.now().strftime(form[:100])
 
 
-def render_bounded(source: str, variables: dict[str, Any]) -> str:
-    """Raises PromptError for a template that is damaged, refuses the conversation or wants too much."""
+def render_bounded(source: str, variables: dict[str, Any], in_json: Callable[[str], str] = str) -> str:
+    """Raises PromptError for a template that is damaged, refuses the conversation or wants too much.
+
+    ``in_json`` is led over every text that the template dumps as JSON.
+    """
     if len(source) > SOURCE_CHARS:
         raise PromptError("The model's chat template is too long.", "Get the model file again.")
     try:
-        return _joined(TemplateSandbox().read(source), variables)
+        return _joined(TemplateSandbox(in_json).read(source), variables)
     except (TemplateError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
         raise PromptError(f"The model's chat template failed: {error}", "Try another model file.") from error
     except (RecursionError, MemoryError) as error:
