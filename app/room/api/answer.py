@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from app.core.errors import PromptError
 from app.engine.types import Sampling
 from app.prompt.answer_stream import AnswerStream
 from app.prompt.ask import Ask
@@ -14,8 +13,7 @@ from app.prompt.ask_prompt import AskPrompt
 from app.prompt.pieces import Piece
 from app.prompt.stops import StopFilter
 from app.room.answering import Answering, Draft, Running
-from app.room.api.prepared import Voice, checked_prompt, steering
-from app.room.api.steering import AskSteering
+from app.room.api.prepared import Prepared, Voice, prepare
 from app.room.checkpoints import SHORTEST_PIN, Keep, Mark
 from app.room.drafter import Source
 
@@ -35,30 +33,34 @@ class AskAnswer(Answering):
     sampling: Sampling = field(default_factory=Sampling)
     on_begun: Callable[[int], None] = lambda _tokens: None
     on_pieces: Callable[[tuple[Piece, ...], Source], None] = lambda _pieces, _source: None
-    prompt: AskPrompt = field(default_factory=lambda: AskPrompt((), opened=False))
+    ready: Prepared | None = None
+    waited: bool = False
+    """Answers that were given meanwhile may be part of its conversation."""
     stream: AnswerStream | None = None
     stops: StopFilter = field(default_factory=lambda: StopFilter(()))
-    steer: AskSteering | None = None
+
+    @property
+    def prompt(self) -> AskPrompt:
+        return self.ready.prompt if self.ready is not None else AskPrompt((), opened=False)
 
     async def first(self, voice: Voice, running: Running) -> None:
         """Everything that is made once, before the first attempt."""
-        self.prompt = await asyncio.to_thread(checked_prompt, voice, self.ask, running.context)
-        self.steer = await asyncio.to_thread(steering, voice, self.ask, opened=self.prompt.opened)
-        held, tools = self.steer.holds, self.ask.tools
+        if self.ready is None or self.waited or self.ready.voice is not voice:
+            self.ready = await asyncio.to_thread(prepare, voice, self.ask, running.context)
+        held, tools = self.ready.steering.holds, self.ask.tools
         self.stream = AnswerStream(voice.language, tools, opened=self.prompt.opened, constrained=held)
         self.stops = StopFilter(self.ask.stops)
         self.on_begun(len(self.prompt.ids))
 
     def task(self) -> Draft:
         """What is still to be said, after the words that were."""
-        if self.steer is None:
-            raise PromptError("The request was not prepared.")
+        assert self.ready is not None
         return Draft(
             ids=(*self.prompt.ids, *self.ids),
             most=self.ask.most_tokens - len(self.ids),
             sampling=self.sampling,
             marks=self._marks,
-            steering=self.steer,
+            steering=self.ready.steering,
         )
 
     def _marks(self) -> list[Mark]:

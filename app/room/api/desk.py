@@ -16,7 +16,7 @@ from app.room.answer_ports import AnswerPorts
 from app.room.answering import Draft, Running
 from app.room.api.answer import AskAnswer
 from app.room.api.events import Reason, Refusal
-from app.room.api.prepared import TooLong, Voice, checked_prompt, new_voice, steering
+from app.room.api.prepared import Prepared, TooLong, Voice, new_voice, prepare
 from app.room.api.wire import API_LEVEL, COUNTED, piece_messages, read_ask
 from app.room.crowd import tell_one
 from app.room.dealing import Stage
@@ -57,6 +57,7 @@ class _Waiting:
         self.desk.answer(self)
 
     def waits(self, place: int) -> None:
+        self.now.waited = True
         self.desk.tell(self.now, m.Queued(pos=place, rid=self.now.rid))
 
     async def draft(self, running: Running) -> Draft:
@@ -109,11 +110,11 @@ class AskDesk:
         rid = message.rid
         try:
             ask = await asyncio.to_thread(read_ask, message)
-            tokens = await self._checked(ask)
+            ready = await self._checked(ask)
             if message.count:
-                self._counted(member.id, rid, tokens)
+                self._counted(member.id, rid, len(ready.prompt.ids))
             elif (member.id, rid) in self._early:
-                self._ports.turns.ask(self._waiting(member, ask, rid))
+                self._ports.turns.ask(self._waiting(member, ask, rid, ready))
         except TooLong as error:
             self._refuse(member.id, rid, Refusal.CONTEXT, str(error), error.tokens, error.most)
         except RoomError as error:
@@ -123,13 +124,11 @@ class AskDesk:
         finally:
             self._early.discard((member.id, rid))
 
-    async def _checked(self, ask: Ask) -> int:
-        """The tokens of its prompt. Raises PromptError for what no answer can come of."""
+    async def _checked(self, ask: Ask) -> Prepared:
+        """Raises PromptError for what no answer can come of."""
         voice, planned = await self._the_voice(), self._ports.dealing.planned
         context = planned.context.positions if planned is not None else 0
-        prompt = await asyncio.to_thread(checked_prompt, voice, ask, context)
-        await asyncio.to_thread(steering, voice, ask, opened=prompt.opened)
-        return len(prompt.ids)
+        return await asyncio.to_thread(prepare, voice, ask, context)
 
     async def _the_voice(self) -> Voice:
         """Made once for every model that is loaded."""
@@ -146,10 +145,11 @@ class AskDesk:
         done = m.AnswerDone(rid=rid, api=API_LEVEL, reason=COUNTED, usage=m.TokenUse(prompt=tokens))
         tell_one(self._ports.crowd, id, done)
 
-    def _waiting(self, member: Member, ask: Ask, rid: str) -> _Waiting:
+    def _waiting(self, member: Member, ask: Ask, rid: str, ready: Prepared) -> _Waiting:
         ask = replace(ask, client=ask.client or member.meta.client or "a program")
         name = f"{member.name} · {ask.client} (API)"
-        now = AskAnswer(ask=ask, asker=member.id, rid=rid, mid=secrets.token_hex(6), sampling=self._sampling(ask))
+        mid, sampling = secrets.token_hex(6), self._sampling(ask)
+        now = AskAnswer(ask=ask, asker=member.id, rid=rid, mid=mid, sampling=sampling, ready=ready)
         now.on_begun = lambda tokens: self._begun(now, name, tokens)
         now.on_pieces = lambda pieces, source: self._said(now, pieces, source)
         return _Waiting(now, name, self)

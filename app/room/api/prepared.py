@@ -45,17 +45,29 @@ def new_voice(language: Language, vocab: int) -> Voice:
     return Voice(language, vocabulary(language.tokenizer, vocab), KnownAnswers())
 
 
-def checked_prompt(voice: Voice, ask: Ask, context: int) -> AskPrompt:
-    """The prompt as far as it is known now. Raises PromptError, TooLong among them."""
+@dataclass(frozen=True)
+class Prepared:
+    """An ask's prompt as far as it was known when it was made, and the hand that holds its answer to its form."""
+
+    voice: Voice
+    prompt: AskPrompt
+    steering: AskSteering
+
+
+def prepare(voice: Voice, ask: Ask, context: int) -> Prepared:
+    """Takes some ms, for long conversations a tenth of a second, so call it on a thread.
+
+    Raises PromptError for what no answer can come of: TooLong, or a form that cannot be kept.
+    """
     prompt = voice.language.ask_prompt(ask, voice.known)
     most = context - ANSWER_RESERVE
     if len(prompt.ids) > most:
         raise TooLong(len(prompt.ids), most)
-    return prompt
+    return Prepared(voice, prompt, _steering(voice, ask, opened=prompt.opened))
 
 
-def steering(voice: Voice, ask: Ask, *, opened: bool) -> AskSteering:
-    """``opened``: the prompt ends inside a think block. PromptError for a form that cannot be kept."""
+def _steering(voice: Voice, ask: Ask, *, opened: bool) -> AskSteering:
+    """``opened``: the prompt ends inside a think block."""
     think = ThinkState.OPEN if opened else (ThinkState.MAY if ask.thinking.on else ThinkState.NEVER)
     grammar = constraint(voice.vocabulary, ask, voice.language.profile.style, think)
     return AskSteering(grammar, ask.bias, _budget(voice, ask, opened=opened), words_of(voice.vocabulary.size))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,6 +84,7 @@ class Heard:
     """All events of one ask."""
 
     events: list[AskEvent] = field(default_factory=list[AskEvent])
+    hearing: asyncio.Future[None] | None = None
 
     @property
     def pieces(self) -> list[Piece]:
@@ -134,14 +135,19 @@ def listen(stream: AskStream) -> Heard:
         async for event in stream:
             heard.events.append(event)
 
-    heard.task = asyncio.ensure_future(hear())  # type: ignore[attr-defined]
+    heard.hearing = asyncio.ensure_future(hear())
     return heard
 
 
-async def asked(world: World, box: Box, ask: Ask) -> Heard:
-    """One ask to its end. Threads beside the loop do their part in real time."""
-    heard = listen(box.room.answers.ask(ask))
-    while not heard.over:
+async def until(world: World, condition: Callable[[], bool]) -> None:
+    """Threads beside the loop do their part in real time."""
+    while not condition():
         await asyncio.sleep(0.002)
         await world.run(0.05)
+
+
+async def asked(world: World, box: Box, ask: Ask) -> Heard:
+    """One ask to its end."""
+    heard = listen(box.room.answers.ask(ask))
+    await until(world, lambda: heard.over)
     return heard

@@ -16,7 +16,7 @@ from app.room import intents as it
 from app.room.api.events import Queued, Reason, Refusal
 from app.room.meta import Meta
 from app.room.state import Phase
-from tests.room.api.asking import ToolWorld, asked, calling, listen, said
+from tests.room.api.asking import ToolWorld, asked, calling, listen, said, until
 from tests.room.test_rooms import ask as ask_room
 from tests.room.test_rooms import idle
 from tests.room.world import Box
@@ -124,7 +124,7 @@ async def test_closing_frees_the_room_within_a_lap(world: ToolWorld) -> None:
     otter, heron = await world.started(8, 0.5)
     stream = heron.room.answers.ask(said("Long?", most_tokens=1_500))
     heard = listen(stream)
-    await world.until(lambda: len(heard.text) > 3)
+    await until(world, lambda: len(heard.text) > 3)
     stream.close()
     await world.until(lambda: idle(otter, heron))
     written = otter.compute.step_columns
@@ -135,12 +135,14 @@ async def test_closing_frees_the_room_within_a_lap(world: ToolWorld) -> None:
 
 async def test_programs_and_people_share_one_queue(world: ToolWorld) -> None:
     otter, heron = await world.started(8, 0.5)
-    first = listen(heron.room.answers.ask(said("One?", most_tokens=200)))
-    await world.until(lambda: len(first.text) > 3)
+    stream = heron.room.answers.ask(said("One?", most_tokens=1_900))
+    first = listen(stream)
+    await until(world, lambda: len(first.text) > 3)
     otter.do(it.Ask("A person asks."))
     second = listen(heron.room.answers.ask(said("Two?")))
-    await world.until(lambda: Queued(1) in second.events)
-    await world.until(lambda: first.over and second.over)
+    await until(world, lambda: Queued(1) in second.events)
+    stream.close()
+    await until(world, lambda: second.over)
     assert [item.question for item in otter.state.transcript] == ["One?", "A person asks.", "Two?"]
     assert [bool(item.client) for item in otter.state.transcript] == [True, False, True]
 
@@ -173,9 +175,9 @@ async def test_without_a_model_there_is_nobody_to_ask(world: ToolWorld) -> None:
 async def test_people_may_stop_a_program(world: ToolWorld) -> None:
     otter, heron = await world.started(8, 0.5)
     heard = listen(heron.room.answers.ask(said("Long?", most_tokens=1_500)))
-    await world.until(lambda: len(heard.text) > 3)
+    await until(world, lambda: len(heard.text) > 3)
     otter.do(it.Stop())
-    await world.until(lambda: heard.over)
+    await until(world, lambda: heard.over)
     assert heard.ended.reason is Reason.ABORTED
 
 
@@ -204,9 +206,7 @@ async def test_tokens_are_counted_without_answering(world: ToolWorld) -> None:
 
 async def _counted(world: ToolWorld, box: Box, ask: Ask) -> int:
     task = asyncio.ensure_future(box.room.answers.count(ask))
-    while not task.done():
-        await asyncio.sleep(0.002)
-        await world.run(0.05)
+    await until(world, task.done)
     return task.result()
 
 
@@ -217,11 +217,11 @@ async def test_an_answer_survives_a_lost_device(world: ToolWorld) -> None:
     await alone.close()
     otter, heron = await world.started(2, 2)
     heard = listen(otter.room.answers.ask(said("Hello?", most_tokens=60)))
-    await world.until(lambda: len(heard.text) > 10)
+    await until(world, lambda: len(heard.text) > 10)
     world.mute(heron)
     await world.run(5)
     world.unmute(heron)
-    await world.until(lambda: heard.over)
+    await until(world, lambda: heard.over)
     assert heard.text == expected
 
 
@@ -247,12 +247,12 @@ async def test_an_api_client_is_answered_by_a_member_that_runs_the_model() -> No
     assert not tool.state.transcript
     stream = tool.room.answers.ask(said("Long?", most_tokens=1_500))
     heard = listen(stream)
-    await world.until(lambda: len(heard.text) > 3)
+    await until(world, lambda: len(heard.text) > 3)
     stream.close()
     await world.until(lambda: idle(otter, heron))
     world.kill(heron)
     heard = listen(tool.room.answers.ask(said("Hello?")))
-    await world.until(lambda: heard.over)
+    await until(world, lambda: heard.over)
     assert heard.refused.code is Refusal.GONE
     await world.close()
 
