@@ -181,7 +181,7 @@ class ToyCompute:
     """``ports.Compute`` over the toy model; counts what it ran.
 
     A hybrid goes back over its last step only, and keeps what it was told to as long as there is room for it.
-    ``shown`` is what the draft block saw: token and state before it, by position.
+    ``shown`` is what the draft block saw: token and state before it, by position; ``fed`` what the model did.
     """
 
     model: ToyModel = field(default_factory=ToyModel)
@@ -198,6 +198,7 @@ class ToyCompute:
     room: int = 99
     committed: int = 0
     end: int = 0
+    fed: dict[int, int] = field(default_factory=dict[int, int])
     shown: dict[int, tuple[int, Floats]] = field(default_factory=dict[int, tuple[int, Floats]])
     kept: dict[str, State] = field(default_factory=dict[str, State])
     restored: list[int] = field(default_factory=list[int])
@@ -234,6 +235,7 @@ class ToyCompute:
 
     async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass) -> Floats:
         assert self._loaded().embed
+        self.fed |= {position + i: token for i, token in enumerate(ids)}
         return await self.hidden(self.model.embed[list(ids)], position, kind)
 
     async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:

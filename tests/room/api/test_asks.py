@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -91,6 +92,28 @@ async def test_a_split_room_calls_as_one_device_does(world: ToolWorld) -> None:
     otter, heron = await world.started(2, 2, settings=settings)
     assert otter.state.devices[1].layers is not None
     assert (await asked(world, heron, calling("Paint it.", REQUIRED))).calls == expected.calls
+
+
+@pytest.mark.parametrize("pledges", [(8,), (1, 1, 2)], ids=len)
+async def test_a_call_is_the_same_with_drafts(world: ToolWorld, pledges: tuple[float, ...]) -> None:
+    plain = ToolWorld()
+    one, *_ = await plain.started(*pledges)
+    expected = await asked(plain, one, calling("Paint it.", REQUIRED))
+    fed = dict(one.compute.fed)
+    await plain.close()
+    dice = random.Random(3)
+    otter, *_ = await world.room(*pledges)
+    otter.compute.guess = lambda position, count: [
+        fed.get(at, 97) if dice.random() < 0.9 else 96 for at in range(position, position + count)
+    ]
+    otter.do(it.Start())
+    await world.until(lambda: otter.state.phase is Phase.ONLINE)
+    heard = await asked(world, otter, calling("Paint it.", REQUIRED))
+    assert heard.calls == expected.calls
+    assert heard.ended.usage == expected.ended.usage
+    accepted = otter.state.speed.drafts_accepted
+    assert accepted is not None
+    assert accepted > 0.5
 
 
 async def test_what_cannot_be_kept_is_refused_by_name(world: ToolWorld) -> None:
