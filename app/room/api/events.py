@@ -128,3 +128,7 @@ class Answers(Protocol):
     def ask(self, ask: Ask) -> AskStream:
         """Never raises: what goes wrong is told by the stream."""
         ...
+
+    async def count(self, ask: Ask) -> int:
+        """Tokens of the prompt that ``ask`` would be. Raises PooledError where no model runs that can take it."""
+        ...
