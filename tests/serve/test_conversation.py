@@ -1,0 +1,61 @@
+"""Entries of a conversation become messages (spec: product A-030)."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.prompt.ask import AssistantMessage, Call, ToolMessage, UserMessage
+from app.serve.conversation import AssistantEntry, Entry, ResultEntry, SystemEntry, UserEntry, arguments_of, fold
+from app.serve.errors import ApiError
+
+HI, YES = UserEntry("Hi"), AssistantEntry("Yes")
+
+
+def test_leading_system_texts_join_and_late_ones_stay_at_their_place() -> None:
+    entries: list[Entry] = [
+        SystemEntry("a"),
+        SystemEntry(""),
+        SystemEntry("b"),
+        HI,
+        SystemEntry("c"),
+        YES,
+        SystemEntry("d"),
+    ]
+    system, messages = fold(entries)
+    assert system == "a\n\nb"
+    assert messages == (UserMessage("Hi\n\nc"), AssistantMessage("Yes"), UserMessage("d"))
+
+
+def test_neighbours_of_one_speaker_merge() -> None:
+    one, two = Call("a", {}), Call("b", {})
+    made = [AssistantEntry(reasoning="Hm"), AssistantEntry("Yes", (("1", one),)), AssistantEntry("so", (("2", two),))]
+    _, messages = fold([HI, UserEntry("there"), *made, HI])
+    said = AssistantMessage("Yes\n\nso", (one, two), "Hm")
+    assert messages == (UserMessage("Hi\n\nthere"), said, UserMessage("Hi"))
+
+
+def test_results_follow_their_calls() -> None:
+    made = AssistantEntry("", (("x", Call("a", {})), ("y", Call("b", {}))))
+    results = [ResultEntry("?", "3"), ResultEntry("y", "2"), ResultEntry("x", "1")]
+    _, messages = fold([HI, made, *results, SystemEntry("note"), UserEntry("also", aside=True)])
+    assert messages[2:5] == (ToolMessage("1"), ToolMessage("2"), ToolMessage("3"))
+    assert messages[5] == UserMessage("note\n\nalso", aside=True)
+
+
+def test_a_new_question_beside_an_aside_is_a_question() -> None:
+    _, messages = fold([HI, ResultEntry("", "1"), UserEntry("note", aside=True), UserEntry("Why?")])
+    assert messages[-1] == UserMessage("note\n\nWhy?")
+
+
+@pytest.mark.parametrize("entries", [[], [SystemEntry("a")], [HI, YES], [HI, YES] * 501 + [HI]])
+def test_conversations_nobody_can_answer(entries: list[Entry]) -> None:
+    with pytest.raises(ApiError):
+        fold(entries)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [('{"a": 1}', {"a": 1}), ("", {}), (" ", {}), ('{"a"', {"arguments": '{"a"'}), ("[1]", {"arguments": "[1]"})],
+)
+def test_arguments_as_clients_give_them_back(text: str, arguments: dict[str, object]) -> None:
+    assert arguments_of(text) == arguments

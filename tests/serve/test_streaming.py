@@ -1,0 +1,217 @@
+"""Silences, queues and clients that hang up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import pytest
+
+from app.prompt.ask import Ask
+from app.room.api.events import Queued, Refusal, Refused
+from app.serve.config import ServeConfig
+from tests.serve.scripted import HELLO, HandTiming, Pause, ScriptedAnswers, ScriptedStream, Serving, Watch, words
+
+HI = [{"role": "user", "content": "Hi"}]
+CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
+BODIES: dict[str, dict[str, Any]] = {
+    CHAT: {"messages": HI},
+    MESSAGES: {"model": "m", "max_tokens": 9, "messages": HI},
+    RESPONSES: {"input": "Hi"},
+}
+ALIVE = {
+    CHAT: b": working\n\n",
+    MESSAGES: b'event: ping\ndata: {"type":"ping"}\n\n',
+    RESPONSES: b"event: response.in_progress\n",
+}
+
+
+async def next_event(response: aiohttp.ClientResponse) -> bytes:
+    return await response.content.readuntil(b"\n\n")
+
+
+def streamed(session: aiohttp.ClientSession, serving: Serving, path: str) -> Any:
+    return asyncio.create_task(session.post(serving.url + path, json={**BODIES[path], "stream": True}).__aenter__())
+
+
+@pytest.mark.parametrize("path", BODIES)
+async def test_ten_silent_seconds_bring_a_sign_of_life(path: str) -> None:
+    reading, timing = Pause(), HandTiming()
+    answers = ScriptedAnswers([HELLO[0], reading, *HELLO[1:]])
+    async with Serving(answers, timing=timing) as serving, aiohttp.ClientSession() as session:
+        response = await streamed(session, serving, path)
+        await next_event(response)
+        if path == RESPONSES:
+            await next_event(response)
+        await reading.reached.wait()
+        for _ in range(3):
+            await timing.pass_time(9.9)
+            await timing.pass_time(0.1)
+            assert (await next_event(response)).startswith(ALIVE[path])
+        reading.go.set()
+        rest = await response.read()
+    assert b"Hel" in rest
+    assert rest.count(ALIVE[path]) == (1 if path == MESSAGES else 0)
+
+
+@pytest.mark.parametrize("path", BODIES)
+async def test_a_client_in_the_queue_hears_something_and_then_the_answer(path: str) -> None:
+    waiting, timing = Pause(), HandTiming()
+    answers = ScriptedAnswers([Queued(2), waiting, *HELLO])
+    async with Serving(answers, timing=timing) as serving, aiohttp.ClientSession() as session:
+        asking = streamed(session, serving, path)
+        await waiting.reached.wait()
+        await timing.pass_time(10)
+        response = await asking
+        first = await next_event(response)
+        waiting.go.set()
+        rest = await response.read()
+    starts = {CHAT: b": queued, 2 ahead", MESSAGES: b"event: message_start", RESPONSES: b"event: response.created"}
+    assert first.startswith(starts[path])
+    assert (first + rest).count(starts[path]) == 1
+    assert b"Hel" in rest
+
+
+@pytest.mark.parametrize("path", BODIES)
+async def test_a_refusal_after_a_sign_of_life_is_an_error_in_the_stream(path: str) -> None:
+    waiting, timing = Pause(), HandTiming()
+    answers = ScriptedAnswers([Queued(1), waiting, Refused(Refusal.CONTEXT, "", 9_000, 4_064)])
+    async with Serving(answers, timing=timing) as serving, aiohttp.ClientSession() as session:
+        asking = streamed(session, serving, path)
+        await waiting.reached.wait()
+        await timing.pass_time(10)
+        response = await asking
+        waiting.go.set()
+        told = await response.read()
+    assert response.status == 200
+    assert b"9000" in told
+    assert b"[DONE]" not in told
+    ends = {CHAT: b'"code":"context_length_exceeded"', MESSAGES: b"event: error", RESPONSES: b"event: response.failed"}
+    assert ends[path] in told
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("path", BODIES)
+async def test_a_client_that_hangs_up_frees_the_room_at_once(path: str, stream: bool) -> None:
+    speaking = Pause()
+    answers = ScriptedAnswers([*HELLO[:2], speaking], HELLO)
+    async with Serving(answers) as serving, aiohttp.ClientSession() as session:
+        asking = asyncio.create_task(session.post(serving.url + path, json={**BODIES[path], "stream": stream}))
+        await speaking.reached.wait()
+        asking.cancel()
+        if stream and asking.done():
+            (await asking).close()
+        await session.close()
+        await answers.freed.wait()
+        assert answers.open == 0
+        async with aiohttp.ClientSession() as other, other.post(serving.url + path, json=BODIES[path]) as response:
+            assert response.status == 200
+        assert serving.server.status.served == 1
+
+
+async def test_one_ask_at_a_time_in_order_and_no_more_than_may_wait() -> None:
+    pauses = [Pause() for _ in range(3)]
+    answers = ScriptedAnswers(*([pause, *HELLO] for pause in pauses))
+    config = ServeConfig(port=0, max_queue=2)
+    watch = Watch()
+    async with Serving(answers, config, on_change=watch) as serving, aiohttp.ClientSession() as session:
+        asking: list[asyncio.Task[aiohttp.ClientResponse]] = []
+        for place in range(3):
+            body = {"messages": [{"role": "user", "content": str(place)}]}
+            asking.append(asyncio.create_task(session.post(serving.url + CHAT, json=body)))
+            await watch.waiting(place)
+        async with session.post(serving.url + CHAT, json=BODIES[CHAT]) as refused:
+            assert (refused.status, refused.headers["Retry-After"]) == (429, "5")
+        async with session.post(serving.url + MESSAGES, json=BODIES[MESSAGES]) as refused:
+            assert (refused.status, refused.headers["Retry-After"]) == (529, "5")
+        for pause, task in zip(pauses, asking, strict=True):
+            await pause.reached.wait()
+            pause.go.set()
+            assert (await task).status == 200
+    assert answers.most_open == 1
+    assert [ask.messages[0].text for ask in answers.asks] == ["0", "1", "2"]
+
+
+async def test_a_queue_of_none_takes_a_request_only_when_idle() -> None:
+    pause = Pause()
+    answers = ScriptedAnswers([pause, *HELLO], HELLO)
+    async with Serving(answers, ServeConfig(port=0, max_queue=0)) as serving, aiohttp.ClientSession() as session:
+        first = asyncio.create_task(session.post(serving.url + CHAT, json=BODIES[CHAT]))
+        await pause.reached.wait()
+        async with session.post(serving.url + CHAT, json=BODIES[CHAT]) as refused:
+            assert refused.status == 429
+        pause.go.set()
+        assert (await first).status == 200
+        async with session.post(serving.url + CHAT, json=BODIES[CHAT]) as taken:
+            assert taken.status == 200
+
+
+async def test_a_client_that_leaves_the_line_lets_the_next_one_through() -> None:
+    pause = Pause()
+    answers, watch = ScriptedAnswers([pause, *HELLO], HELLO), Watch()
+    async with (
+        Serving(answers, on_change=watch) as serving,
+        aiohttp.ClientSession() as session,
+        aiohttp.ClientSession() as impatient,
+    ):
+        first = asyncio.create_task(session.post(serving.url + CHAT, json=BODIES[CHAT]))
+        await pause.reached.wait()
+        second = asyncio.create_task(impatient.post(serving.url + CHAT, json=BODIES[CHAT]))
+        await watch.waiting(1)
+        second.cancel()
+        await watch.waiting(0)
+        pause.go.set()
+        assert (await first).status == 200
+        async with session.post(serving.url + CHAT, json=BODIES[CHAT]) as third:
+            assert third.status == 200
+    assert len(answers.asks) == 2
+
+
+async def test_stopping_the_server_breaks_off_what_runs() -> None:
+    pause = Pause()
+    answers = ScriptedAnswers([*HELLO[:2], pause])
+    async with Serving(answers) as serving, aiohttp.ClientSession() as session:
+        response = await streamed(session, serving, CHAT)
+        await pause.reached.wait()
+        await serving.server.stop()
+        assert answers.open == 0
+        with pytest.raises(aiohttp.ClientError):
+            await response.read()
+
+
+async def test_who_waits_here_hears_how_many_come_before() -> None:
+    pause, timing, watch = Pause(), HandTiming(), Watch()
+    answers = ScriptedAnswers([pause, *HELLO], HELLO)
+    async with Serving(answers, timing=timing, on_change=watch) as serving, aiohttp.ClientSession() as session:
+        first = streamed(session, serving, CHAT)
+        await pause.reached.wait()
+        second = streamed(session, serving, CHAT)
+        await watch.waiting(1)
+        await timing.pass_time(10, sleepers=2)
+        assert await next_event(await first) == b": working\n\n"
+        assert await next_event(await second) == b": queued, 1 ahead\n\n"
+        pause.go.set()
+        for asking in (first, second):
+            assert (await (await asking).read()).endswith(b"data: [DONE]\n\n")
+
+
+class Broken(ScriptedAnswers):
+    """A room with a mistake in it, that shows after what was said."""
+
+    def ask(self, ask: Ask) -> ScriptedStream:
+        stream = super().ask(ask)
+        stream.fault = ZeroDivisionError("inside")
+        return stream
+
+
+@pytest.mark.parametrize("path", BODIES)
+async def test_a_mistake_in_the_program_is_told_and_logged(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with Serving(Broken([HELLO[0], *words("Hel")])) as serving, aiohttp.ClientSession() as session:
+        async with session.post(serving.url + path, json=BODIES[path]) as whole:
+            assert whole.status == 500
+            assert "ZeroDivisionError" in await whole.text()
+        told = await (await streamed(session, serving, path)).read()
+        assert serving.answers.open == 0
+    assert b"ZeroDivisionError" in told
+    assert caplog.text.count("Traceback") == 2
