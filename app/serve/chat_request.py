@@ -20,7 +20,17 @@ from app.serve.conversation import (
 )
 from app.serve.errors import bad
 from app.serve.fields import Fields
-from app.serve.parameters import Facts, bias, complete, most_tokens, refuse_given, sampling, stops, thinking_of
+from app.serve.parameters import (
+    Facts,
+    bias,
+    complete,
+    most_tokens,
+    refuse_given,
+    sampling,
+    seed_of,
+    stops,
+    thinking_of,
+)
 from app.serve.tools import MOST_TOOLS, checked, json_format, openai_form, skipped, tool
 
 _UNSUPPORTED = (
@@ -68,7 +78,8 @@ def chat_request(fields: Fields, facts: Facts) -> ChatRequest:
         form if tools else Form(format=form.format),
         _thinking(fields),
         most_tokens(fields, "max_completion_tokens", "max_tokens"),
-        sampling(fields, 2, facts.seed),
+        sampling(fields, 2),
+        seed_of(fields),
         bias(fields),
         stops(fields, "stop"),
     )

@@ -69,7 +69,7 @@ def _ask(fields: Fields, facts: Facts, notes: list[str]) -> Ask:
         form,
         _thinking(fields, output, most),
         most,
-        sampling(fields, 1, facts.seed),
+        sampling(fields, 1),
         stops=stops(fields, "stop_sequences"),
     )
     return complete(ask, facts)

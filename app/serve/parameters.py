@@ -9,7 +9,7 @@ from typing import cast
 
 from app.engine.sampling import MAX_TOP_K
 from app.engine.types import Sampling
-from app.prompt.ask import Ask, AssistantMessage, Choice, Effort, Thinking
+from app.prompt.ask import Ask, AssistantMessage, Effort, Thinking
 from app.room.api.events import ServedModel
 from app.serve.errors import bad, too_long
 from app.serve.fields import Fields
@@ -23,18 +23,16 @@ ROOM_LEFT = 32
 MOST_STOPS = 4
 LONGEST_STOP = 64
 MOST_BIASES = 1_024
-FORCED_BUDGET = 4_096
 _TEMPERATURE = 0.8
 _TOP_K = 40
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a request is read against. ``seed`` draws the words of one that brings no seed of its own."""
+    """What a request is read against."""
 
     model: ServedModel
     client: str = ""
-    seed: int = 0
 
 
 def most_tokens(fields: Fields, *names: str) -> int:
@@ -43,19 +41,23 @@ def most_tokens(fields: Fields, *names: str) -> int:
     return min(next((count for count in given if count is not None), DEFAULT_TOKENS), MOST_TOKENS)
 
 
-def sampling(fields: Fields, hottest: float, seed: int) -> Sampling | None:
+def seed_of(fields: Fields) -> int | None:
+    """What the words are drawn with; None draws it anew."""
+    given = fields.whole("seed", -(1 << 63), (1 << 64) - 1)
+    return None if given is None else given % (1 << 63)
+
+
+def sampling(fields: Fields, hottest: float) -> Sampling | None:
     """None leaves the words to the room's own setting."""
-    if not any(fields.has(name) for name in ("temperature", "top_k", "top_p", "min_p", "seed")):
+    if not any(fields.has(name) for name in ("temperature", "top_k", "top_p", "min_p")):
         return None
     temperature = fields.number("temperature", 0, hottest)
     top_p = fields.number("top_p", 0, 1)
-    own_seed = fields.whole("seed", -(1 << 63), (1 << 64) - 1)
     return Sampling(
         _TEMPERATURE if temperature is None else temperature,
         min(fields.whole("top_k", 1) or _TOP_K, MAX_TOP_K),
         1.0 if top_p is None else top_p,
         fields.number("min_p", 0, 1) or 0.0,
-        seed if own_seed is None else own_seed,
     )
 
 
@@ -101,15 +103,7 @@ def complete(ask: Ask, facts: Facts) -> Ask:
     _check_size(ask, facts.model.context)
     if ask.tools and not facts.model.tools:
         raise bad("The model that runs now knows no tools.", "Start another one, or ask without tools.", "tools")
-    thinking = ask.thinking
-    if thinking.on and thinking.budget is None and _forced(ask):
-        # The form of the answer holds only after the reasoning, which must leave it room.
-        thinking = replace(thinking, budget=max(1, min(ask.most_tokens // 2, FORCED_BUDGET)))
-    return replace(ask, thinking=thinking, client=facts.client)
-
-
-def _forced(ask: Ask) -> bool:
-    return ask.form.choice is Choice.REQUIRED or ask.form.format is not None
+    return replace(ask, client=facts.client)
 
 
 def _check_size(ask: Ask, context: int) -> None:

@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 from app.prompt.ask import Ask, Choice, Form, Json, JsonFormat, Thinking, Tool
 from app.serve.conversation import SystemEntry, fold
 from app.serve.fields import Fields
-from app.serve.parameters import Facts, bias, complete, most_tokens, refuse_given, sampling, stops, thinking_of
+from app.serve.parameters import (
+    Facts,
+    bias,
+    complete,
+    most_tokens,
+    refuse_given,
+    sampling,
+    seed_of,
+    stops,
+    thinking_of,
+)
 from app.serve.responses_items import CUSTOM_INPUT, entries_of, new_items
 from app.serve.store import Store
 from app.serve.tools import MOST_CALLS, MOST_TOOLS, checked, json_format, openai_form, skipped, tool
@@ -82,7 +92,8 @@ def _ask(fields: Fields, facts: Facts, items: tuple[Json, ...], notes: list[str]
         form,
         _thinking(fields),
         most_tokens(fields, "max_output_tokens"),
-        sampling(fields, 2, facts.seed),
+        sampling(fields, 2),
+        seed_of(fields),
         bias(fields),
         stops(fields, "stop"),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable
 from typing import Protocol
 
@@ -123,7 +122,7 @@ class Service:
                 fields = parse(await request.read())
         except TimeoutError as error:
             raise bad("The body did not come in time.") from error
-        return fields, Facts(self._model(), _client(request), secrets.randbits(32))
+        return fields, Facts(self._model(), _client(request))
 
     def _model(self) -> ServedModel:
         model = self._answers.model

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 
 from app.prompt.ask import AssistantMessage, Call, Effort, ToolMessage, UserMessage
+from app.prompt.folding import BESIDE, LATE_SYSTEM
 from app.serve.signature import signed
 from tests.serve.scripted import ScriptedAnswers, Serving, answer, call, reasoning, words
 
@@ -149,8 +150,9 @@ async def test_claude_code() -> None:
     asked = serving.answers.asked
     assert asked.system == "You are a coding agent."
     said = AssistantMessage("", (Call("Bash", {"command": "ls"}),), "I list.")
-    aside = UserMessage("<system-reminder>Be brief</system-reminder>\n\nThe mode changed.", aside=True)
-    assert asked.messages == (UserMessage("List files"), said, ToolMessage("a.py"), aside)
+    asides = ("<system-reminder>Be brief</system-reminder>", LATE_SYSTEM.format(text="The mode changed."))
+    beside = [BESIDE.format(text=text) for text in asides]
+    assert asked.messages == (UserMessage("List files"), said, ToolMessage("\n\n".join(["a.py", *beside])))
     assert [tool.name for tool in asked.tools] == ["Bash"]
     assert asked.client == "Claude Code"
     assert '"stop_reason":"tool_use"' in told

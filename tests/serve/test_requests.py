@@ -9,6 +9,7 @@ import pytest
 from app.core.clock import VirtualClock
 from app.engine.types import Sampling
 from app.prompt.ask import Ask, Choice, Effort, Form, JsonFormat, Thinking
+from app.prompt.folding import BESIDE
 from app.room.api.events import ServedModel
 from app.serve.chat_request import chat_request
 from app.serve.conversation import FILE_NOTE, IMAGE_NOTE
@@ -19,7 +20,7 @@ from app.serve.parameters import Facts
 from app.serve.responses_request import responses_request
 from app.serve.store import Store
 
-FACTS = Facts(ServedModel("m", "M", 100_000), "curl", seed=11)
+FACTS = Facts(ServedModel("m", "M", 100_000), "curl")
 HI = [{"role": "user", "content": "Hi"}]
 TOOL = {"name": "t", "parameters": {"type": "object"}}
 CHAT_TOOLS = [{"type": "function", "function": TOOL}]
@@ -50,12 +51,13 @@ def test_lengths() -> None:
 
 def test_sampling() -> None:
     assert chat().sampling is None
-    assert chat(temperature=0).sampling == Sampling(0.0, 40, seed=11)
-    assert chat(top_k=500).sampling == Sampling(0.8, 64, seed=11)
-    assert messages(top_k=3, temperature=1).sampling == Sampling(1.0, 3, seed=11)
-    whole = chat(temperature=1.5, top_p=0.9, min_p=0.1, seed=-4)
-    assert whole.sampling == Sampling(1.5, 40, 0.9, 0.1, -4)
-    assert responses(top_p=0.5).sampling == Sampling(0.8, 40, 0.5, seed=11)
+    assert chat(temperature=0).sampling == Sampling(0.0, 40)
+    assert chat(top_k=500).sampling == Sampling(0.8, 64)
+    assert messages(top_k=3, temperature=1).sampling == Sampling(1.0, 3)
+    whole = chat(temperature=1.5, top_p=0.9, min_p=0.1, seed=4)
+    assert (whole.seed, chat().seed, chat(seed=-1).seed) == (4, None, 2**63 - 1)
+    assert whole.sampling == Sampling(1.5, 40, 0.9, 0.1)
+    assert responses(top_p=0.5).sampling == Sampling(0.8, 40, 0.5)
     assert chat(logit_bias={"7": -100, "8": 1.5}).bias == {7: -100.0, 8: 1.5}
 
 
@@ -68,14 +70,6 @@ def test_thinking() -> None:
     assert messages(thinking={"type": "adaptive"}, output_config={"effort": "max"}).thinking.effort is Effort.MOST
     assert messages(thinking={"type": "enabled", "budget_tokens": 99}).thinking == Thinking(True, budget=99)
     assert messages(thinking={"type": "disabled"}).thinking == Thinking()
-
-
-def test_a_form_leaves_reasoning_half_of_the_answer() -> None:
-    format_ = {"type": "json_object"}
-    assert chat(reasoning_effort="low", response_format=format_, max_tokens=100).thinking.budget == 50
-    assert chat(reasoning_effort="low", response_format=format_).thinking.budget == 4_096
-    assert chat(reasoning_effort="low", tools=CHAT_TOOLS, tool_choice="required", max_tokens=1).thinking.budget == 1
-    assert chat(reasoning_effort="low", tools=CHAT_TOOLS).thinking.budget is None
 
 
 def test_formats() -> None:
@@ -108,7 +102,7 @@ def test_what_is_not_text_is_noted() -> None:
     assert len(asked.notes) == 1
     inner = {"type": "tool_result", "tool_use_id": "x", "content": [{"type": "image", "source": {}}]}
     ask = messages(messages=[{"role": "user", "content": [inner, {"type": "document", "source": {}}]}])
-    assert [message.text for message in ask.messages] == [IMAGE_NOTE, FILE_NOTE]
+    assert [message.text for message in ask.messages] == [f"{IMAGE_NOTE}\n\n{BESIDE.format(text=FILE_NOTE)}"]
     heard = responses(input=[{"role": "user", "content": [{"type": "input_image", "image_url": "data:"}]}])
     assert heard.messages[0].text == IMAGE_NOTE
 

@@ -52,7 +52,7 @@ async def test_an_answer_at_once(served: Serving) -> None:
     assert ask.messages == (UserMessage("Hi"),)
     assert ask.stops == ("END",)
     assert ask.sampling
-    assert (ask.sampling.temperature, ask.sampling.seed) == (0, 7)
+    assert (ask.sampling.temperature, ask.seed) == (0, 7)
     assert ask.client == "OpenAI for Python"
 
 

@@ -8,6 +8,7 @@ import anthropic
 import pytest
 
 from app.prompt.ask import AssistantMessage, Call, Choice, ToolMessage, UserMessage
+from app.prompt.folding import BESIDE
 from app.room.api.events import Ended, Reason, Refusal
 from app.serve.signature import signed
 from tests.serve.scripted import USAGE, ScriptedAnswers, Serving, answer, call, reasoning, refused, words
@@ -73,10 +74,9 @@ async def test_reasoning_comes_back_in_its_signature(served: Serving) -> None:
         beside = {"type": "text", "text": "Go on."}
         turns = [{"role": "assistant", "content": first.content}, {"role": "user", "content": [result, beside]}]
         await client.messages.create(messages=[*HI, *turns], **options)
-    said, gave, aside = served.answers.asked.messages[1:]
+    said, gave = served.answers.asked.messages[1:]
     assert said == AssistantMessage("\nI look.", (Call("weather", {"place": "Rome"}),), "Two places")
-    assert gave == ToolMessage("The tool failed: warm")
-    assert aside == UserMessage("Go on.", aside=True)
+    assert gave == ToolMessage(f"The tool failed: warm\n\n{BESIDE.format(text='Go on.')}")
 
 
 async def test_the_block_that_tells_who_pays_is_dropped(served: Serving) -> None:
