@@ -241,9 +241,11 @@ class Worker:
         else:
             link = self._next
             forwarded = replace(frame, payload=payload, full=self._full)
-        if link is None or not link.open:
-            raise PooledError("The next device of the chain cannot be reached.")
-        link.send_frame(forwarded)
+        if link is not None and link.open:
+            link.send_frame(forwarded)
+        elif self._load is not None:
+            # The frame is lost with its connection; the model host repairs the chain and sends it again.
+            self._ports.tell(m.LinkLost(name=self._load.next))
 
     @property
     def _full(self) -> bool:

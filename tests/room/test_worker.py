@@ -155,6 +155,18 @@ async def test_frames_to_the_next_device_keep_their_control_words(bench: Bench) 
     assert bench.home.frames == []
 
 
+async def test_a_frame_without_a_way_on_tells_of_the_lost_link(bench: Bench) -> None:
+    """Again with every frame: the model host may have been busy with another loss when it was told first."""
+    await bench.load(m.Load(model="toy", range=(2, 4), ctx=64, host="host-id", prev="before", next="after"))
+    bench.after.open = False
+    bench.told.clear()
+    for position in range(2):
+        bench.worker.frame(frame(position, 1), "before")
+    await bench.settle()
+    assert [message for message in bench.told if not isinstance(message, m.Telemetry)] == [m.LinkLost(name="after")] * 2
+    assert not bench.after.frames
+
+
 async def test_strangers_returns_and_floods_are_ignored(bench: Bench) -> None:
     await bench.load()
     bench.worker.frame(frame(0, 2), "stranger")
