@@ -13,7 +13,7 @@ from app.prompt.grammar.exclusive import without_one_of
 from app.prompt.grammar.finite import check_finite
 from app.prompt.grammar.schema import Node, Schema, parts, read_schema, refuse
 
-SPACE = r"[ ]|\n[ ]{0,32}|\n\t{0,8}"
+SPACE = r"[ ]|\n[ ]{0,16}|\n\t{0,8}"
 """White space where JSON may have some: one space, or one line break and an indent (spec: A-065)."""
 
 _CAUSES = {
