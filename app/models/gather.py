@@ -19,9 +19,13 @@ Put = Callable[[bytes | memoryview], None]
 
 AT_ONCE = 4
 LARGEST_PIECE = 64 << 20
+SMALLEST_PIECE = 16 << 20
+"""From four times so many bytes on, as many ranges are asked for at once as may be (spec: product D-003)."""
 TRIES = 2
 MOST_FAULTS = 3
 """Ranges that a source may fail to give before it is left."""
+MOST_BEGINNINGS = 3
+"""How often a file is begun again that was changed at its source meanwhile."""
 
 
 class RangeSource(Protocol):
@@ -76,7 +80,7 @@ class Gathering:
             if not self.missing(units):
                 return
             try:
-                await self._fill_from(source, units, came)
+                await self.fill_from(source, units, came)
             except LinkError as error:
                 fault = error
                 self._sources.remove(source)
@@ -97,13 +101,28 @@ class Gathering:
         """The bytes that are missing."""
         return RangeSet.of(units) - self.partial.good
 
-    async def _fill_from(self, source: RangeSource, units: Sequence[Span], came: Came) -> None:
+    async def fill_from(self, source: RangeSource, units: Sequence[Span], came: Came) -> None:
+        """What one source has of what is missing; its LinkError as it came, FileError for the disk."""
+        for _ in range(MOST_BEGINNINGS):
+            beginnings = self.partial.beginnings
+            await self._round(source, units, came)
+            if not self.missing(units) or beginnings == self.partial.beginnings:
+                return
+        raise LinkError(f"{self.file.name} keeps changing at its source.", "Try again later.")
+
+    async def _round(self, source: RangeSource, units: Sequence[Span], came: Came) -> None:
         held = await source.held(self.file)
         if source.merges:
-            wanted = pieces((self.gaps(units) & held).spans, LARGEST_PIECE)
+            wanted = pieces_of(self.gaps(units) & held)
         else:
             wanted = [unit for unit in self.missing(units) if held.covers(unit)]
         await _Round(self, source, deque(wanted), came).run()
+
+
+def pieces_of(ranges: RangeSet) -> list[Span]:
+    """Ranges to ask a server for: from 64 MB on at least as many as are asked for at once."""
+    share = max(-(-ranges.total // AT_ONCE), SMALLEST_PIECE)
+    return pieces(ranges.spans, min(share, LARGEST_PIECE))
 
 
 class _Round:

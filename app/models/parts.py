@@ -8,20 +8,24 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from app.core.errors import FileError, LinkError
+from app.core.errors import FileError
 from app.engine.arch import read_config
 from app.engine.gguf import GgufFile
 from app.engine.model.extents import part_extents, tensor_extents
 from app.engine.types import Part
-from app.models.download import Meter, Tell, check_space
-from app.models.fetch import alone_in
-from app.models.gather import Came, Gathering, Lenders, RangeSource
-from app.models.http_ranges import HttpRanges, session
+from app.models.client import Token, no_token, open_client
+from app.models.disk import check_space
+from app.models.finish import check_gathered, name_gathered
+from app.models.gather import Gathering, Lenders, RangeSource
+from app.models.http_ranges import HttpRanges
+from app.models.locks import alone_in
 from app.models.own_file import OwnFile
-from app.models.partial import PartialFile, forget
+from app.models.partial import PartialFile
 from app.models.ranges import RangeSet, Span
-from app.models.store import begun_downloads, folder_of, partial_of, path_of, sha256_of
+from app.models.store import begun_downloads, folder_of, partial_of, path_of
 from app.models.table import ModelFile, ModelRecord
+from app.models.tally import Tally
+from app.models.transfer import Tell
 
 HEADER_FIRST = 12 << 20
 HEADER_MOST = 256 << 20
@@ -70,57 +74,42 @@ class Parts:
         return await self._fill(await asyncio.to_thread(_all_units, self.first), tell)
 
     async def _fill(self, units: Units, tell: Tell) -> Path:
-        tally = _Tally(self._gatherings, units, tell)
-        check_space(self.first.parent, tally.missing)
+        missing = sum(gathering.gaps(units[gathering.partial.path]).total for gathering in self._gatherings)
+        tally = Tally(sum(RangeSet.of(spans).total for spans in units.values()), missing, tell)
+        check_space(self.first.parent, missing)
         for gathering in self._gatherings:
             await gathering.fill(units[gathering.partial.path], tally.came)
         if all(gathering.partial.whole for gathering in self._gatherings):
-            return await self._finish(tally.came)
+            return await self._finish(tally, tell)
         return self.first
 
-    async def _finish(self, came: Came) -> Path:
+    async def _finish(self, tally: Tally, tell: Tell) -> Path:
         """Every hash is checked before any file gets its name."""
         for gathering in self._gatherings:
-            await _check(gathering, came)
-        for gathering in self._gatherings:
-            gathering.partial.move_to(path_of(self._record, gathering.file))
-            for begun in begun_downloads(self._record, gathering.file):
-                begun.unlink(missing_ok=True)
-        return path_of(self._record, self._gatherings[0].file)
+            await check_gathered(gathering, tally.came, tell)
+        named = [await asyncio.to_thread(name_gathered, self._record, gathering) for gathering in self._gatherings]
+        return named[0]
 
 
 @asynccontextmanager
-async def parts_of(record: ModelRecord, lenders: Lenders | None) -> AsyncGenerator[Parts]:
+async def parts_of(record: ModelRecord, lenders: Lenders | None, token: Token = no_token) -> AsyncGenerator[Parts]:
     """A file's sources are this computer, ``lenders`` in their order, and the table's sources last."""
-    async with alone_in(folder_of(record)), session() as client:
+    async with alone_in(folder_of(record)), open_client(token) as client:
         gatherings: list[Gathering] = []
         for file in record.files:
             partial = PartialFile(partial_of(record, file), file.bytes, file.sha256)
             begun = [OwnFile(path, begun=True) for path in begun_downloads(record, file)]
             sources: list[RangeSource] = [OwnFile(path_of(record, file)), *begun]
             sources += await lenders.sources(file) if lenders is not None else ()
-            sources += [HttpRanges(client, source) for source in file.sources if has_ranges(file) and source.hub]
+            sources += [
+                HttpRanges(client, source, partial) for source in file.sources if has_ranges(file) and source.hub
+            ]
             gatherings.append(Gathering(file, partial, sources))
         try:
             yield Parts(record, gatherings)
         finally:
             if lenders is not None:
                 lenders.close()
-
-
-class _Tally:
-    """Counts what is there of what is needed, for the bar."""
-
-    def __init__(self, gatherings: Sequence[Gathering], units: Units, tell: Tell) -> None:
-        self._total = sum(RangeSet.of(spans).total for spans in units.values())
-        self.missing = sum(g.gaps(units[g.partial.path]).total for g in gatherings)
-        self._done = self._total - self.missing
-        self._meter = Meter(tell, self._done, self._total)
-
-    def came(self, count: int) -> None:
-        # A range that was fetched twice counts once.
-        self._done = min(self._done + count, self._total)
-        self._meter.add(self._done)
 
 
 def _units(first: Path, part: Part) -> Units:
@@ -147,24 +136,6 @@ def _header_fault(partial: PartialFile) -> FileError | None:
     if partial.good.covers(Span(0, end)):
         return None
     return FileError(f"{partial.path.name} has a header without an end.", "Download the file again.")
-
-
-async def _check(gathering: Gathering, came: Came) -> None:
-    """With a wrong hash, what other devices gave is fetched from the source; without such, all is thrown away."""
-    if await _is_right(gathering):
-        return
-    if gathering.partial.lent.spans:
-        await asyncio.to_thread(gathering.partial.doubt_lent)
-        await gathering.fill_from_source([Span(0, gathering.partial.size)], came)
-        if await _is_right(gathering):
-            return
-    forget(gathering.partial.path)
-    raise LinkError(f"{gathering.file.name} came with the wrong content.", "Try again.")
-
-
-async def _is_right(gathering: Gathering) -> bool:
-    expected = gathering.file.sha256
-    return not expected or await asyncio.to_thread(sha256_of, gathering.partial.path) == expected
 
 
 def has_ranges(file: ModelFile) -> bool:

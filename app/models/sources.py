@@ -16,10 +16,14 @@ ANSWER_WITHIN = 5.0
 
 @dataclass(frozen=True)
 class Location:
-    """Where to read a file from. ``member`` is its path inside a zip archive, empty for the file itself."""
+    """Where to read a file from. ``member`` is its path inside a zip archive, empty for the file itself.
+
+    ``hub``: the address is the hub's own, so that a person's token for the hub may be sent there.
+    """
 
     url: str
     member: str = ""
+    hub: bool = False
 
 
 async def locate(source: Source) -> Location:
@@ -59,4 +63,4 @@ async def _output_of(command: list[str]) -> bytes:
 def _locate_hub(source: Source) -> Location:
     from huggingface_hub import hf_hub_url  # slow to import, and seldom needed
 
-    return Location(hf_hub_url(source.hub, source.file))
+    return Location(hf_hub_url(source.hub, source.file), hub=True)

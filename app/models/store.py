@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from app.core.errors import FileError
 from app.core.paths import models_dir
+from app.models.places import place_of
 from app.models.table import ModelFile, ModelRecord
-
-_CHUNK = 4 << 20
 
 
 def folder_of(record: ModelRecord) -> Path:
@@ -17,8 +15,15 @@ def folder_of(record: ModelRecord) -> Path:
     return models_dir() / record.key
 
 
-def path_of(record: ModelRecord, file: ModelFile) -> Path:
+def home_of(record: ModelRecord, file: ModelFile) -> Path:
+    """Where the file lies once it was fetched."""
     return folder_of(record) / file.name
+
+
+def path_of(record: ModelRecord, file: ModelFile) -> Path:
+    """Where the file lies: where it was fetched to, or where it was found on this computer."""
+    home = home_of(record, file)
+    return home if _size(home) == file.bytes else place_of(record.key, file.name) or home
 
 
 def partial_of(record: ModelRecord, file: ModelFile) -> Path:
@@ -46,15 +51,6 @@ def first_file(record: ModelRecord) -> Path:
     if not is_whole(record):
         raise FileError(f"{record.label} is not on this computer yet.", "Start it again to download it.")
     return path_of(record, record.files[0])
-
-
-def sha256_of(path: Path) -> str:
-    """Reads the whole file: call it off the event loop."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _size(path: Path) -> int:

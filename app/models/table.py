@@ -14,6 +14,9 @@ SCRATCH_PER_HIDDEN = 192 * 1024
 """Working bytes a device keeps free per unit of hidden size, for a model without a figure of its own."""
 
 
+MOST_NAMED = 12
+
+
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One place to fetch a file from: a member of a Python package, or a file of a hub repository."""
 
@@ -88,6 +91,7 @@ class ModelRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     experts: Experts | None = None
     contexts: Contexts | None = None
     shown_gb: float = 0.0
+    licence: str = ""
     picker: bool = False
     starter: bool = False
 
@@ -104,10 +108,23 @@ class ModelRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(file.bytes for file in self.files)
 
 
+class Announced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model whose files have not been published, so that nobody can fetch it. Sizes are those announced."""
+
+    key: str
+    label: str
+    family: str
+    layers: int
+    hidden: int
+    download_gb: float
+    note: str
+
+
 class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All models this build knows, in the order the picker lists them."""
 
     models: tuple[ModelRecord, ...]
+    announced: tuple[Announced, ...] = ()
 
     def find(self, key: str) -> ModelRecord | None:
         return next((record for record in self.models if record.key == key), None)
@@ -115,9 +132,21 @@ class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def get(self, key: str) -> ModelRecord:
         """Raises ModelError for a key that is not in the table."""
         record = self.find(key)
+        if record is None and (coming := next((model for model in self.announced if model.key == key), None)):
+            raise ModelError(f"{coming.label} is announced; its files are not published yet.", "Choose another model.")
         if record is None:
             raise ModelError(f"This version does not know the model {key[:60]!r}.", "Update Pooled.")
         return record
+
+    def named(self, text: str) -> ModelRecord:
+        """The model of that key, or the only one with ``text`` in its key or label; ModelError for none or several."""
+        wanted = text.strip().casefold()
+        exact = self.find(wanted)
+        fitting = [m for m in self.models if wanted and (wanted in m.key.casefold() or wanted in m.label.casefold())]
+        if exact is None and len(fitting) > 1:
+            keys = ", ".join(model.key for model in fitting[:MOST_NAMED])
+            raise ModelError(f"{text[:60]!r} may be any of {keys}.", "Write more of the name.")
+        return exact or (fitting[0] if fitting else self.get(text))
 
     def offered(self) -> tuple[ModelRecord, ...]:
         """The records the picker shows."""
@@ -126,7 +155,7 @@ class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def with_record(self, record: ModelRecord) -> ModelTable:
         """The table with one more model, or with that key's record replaced."""
         others = tuple(known for known in self.models if known.key != record.key)
-        return ModelTable(models=(*others, record))
+        return msgspec.structs.replace(self, models=(*others, record))
 
 
 def read_table(path: Path) -> ModelTable:
@@ -163,10 +192,13 @@ def record_from_header(
     attention_interval: int = 1,
     recurrent: Recurrent | None = None,
     experts: Experts | None = None,
+    others: tuple[ModelFile, ...] = (),
+    licence: str = "",
 ) -> ModelRecord:
     """The record of a dropped-in GGUF, from numbers of its header.
 
-    ``trunk_bytes`` is the sum over all trunk layers' tensors. Raises ModelError for an impossible shape.
+    ``trunk_bytes`` is the sum over all trunk layers' tensors; ``others`` are the later files of a split model. Raises
+    ModelError for an impossible shape.
     """
     if min(layers, hidden, heads, kv_heads, head_dim, vocab, trained_context, trunk_bytes, embed_bytes) <= 0:
         raise ModelError(f"{file.name} has a header with impossible sizes.", "Get the file again.")
@@ -176,7 +208,7 @@ def record_from_header(
         label=label,
         family=family,
         kind="hybrid" if recurrent else "dense",
-        files=(file,),
+        files=(file, *others),
         layers=layers,
         hidden=hidden,
         heads=heads,
@@ -193,5 +225,6 @@ def record_from_header(
         recurrent=recurrent,
         experts=experts,
         contexts=Contexts(default=min(8192, longest), maximum=longest, fallback=min(2048, longest)),
+        licence=licence,
         picker=True,
     )

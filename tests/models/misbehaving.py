@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from app.models.ranges import Span, read_span
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -19,11 +21,19 @@ class FileServer:
     answers: list[Handler]
     base: str = ""
     ranges: list[str] = field(default_factory=list)
+    asked: list[dict[str, str]] = field(default_factory=list)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.ranges.append(request.headers.get("Range", ""))
+        self.asked.append(dict(request.headers))
         handler = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return await handler(request)
+
+    @property
+    def spans(self) -> list[Span]:
+        """The ranges that were asked for, but for the first byte, by which a source is known."""
+        found = (read_span(text.removeprefix("bytes=")) for text in self.ranges if text != "bytes=0-0")
+        return [span for span in found if span is not None]
 
     def url(self, name: str = "model.gguf") -> str:
         return f"{self.base}/{name}"
@@ -34,6 +44,7 @@ async def file_server(*answers: Handler) -> AsyncGenerator[FileServer]:
     server = FileServer(list(answers))
     application = web.Application()
     application.router.add_get("/{name}", server.answer)
+    application.on_response_prepare.append(_name_version)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -69,11 +80,39 @@ def ranged(content: bytes) -> Handler:
     return answer
 
 
-def failing(status: int) -> Handler:
+def failing(status: int, headers: dict[str, str] | None = None) -> Handler:
     async def answer(_request: web.Request) -> web.Response:
-        return web.Response(status=status)
+        return web.Response(status=status, headers=headers)
 
     return answer
+
+
+def tagged(tag: str, handler: Handler) -> Handler:
+    """As ``handler``, naming a version; a range of another one is answered with the whole file."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.headers.get("If-Range", tag) != tag:
+            headers = {name: value for name, value in request.headers.items() if name != "Range"}
+            request = request.clone(headers=headers)
+        request[TAG] = tag
+        return await handler(request)
+
+    return answer
+
+
+def redirecting(target: str) -> Handler:
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        raise web.HTTPFound(target)
+
+    return answer
+
+
+TAG = web.RequestKey("tag", str)
+
+
+async def _name_version(request: web.Request, response: web.StreamResponse) -> None:
+    if TAG in request:
+        response.headers["ETag"] = request[TAG]
 
 
 def breaking_off(content: bytes, after: int) -> Handler:

@@ -13,8 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.core.errors import FileError, LinkError
-from app.models import download as module
-from app.models.download import Transfer, download
+from app.models import client as client_module
+from app.models import disk, refusals
+from app.models.client import open_client
+from app.models.download import Tell, Transfer, download
+from app.models.sources import Location
 from tests.models.misbehaving import (
     breaking_off,
     endless,
@@ -23,6 +26,7 @@ from tests.models.misbehaving import (
     ranged,
     silent,
     stalling,
+    tagged,
     whole,
 )
 
@@ -43,14 +47,15 @@ def names(target: Path) -> set[str]:
     return {path.name for path in target.parent.iterdir()}
 
 
-async def fetched(url: str, target: Path) -> bytes:
-    return (await download(url, target, lambda _transfer: None, MOST)).read_bytes()
+async def fetched(url: str, target: Path, tell: Tell = lambda _transfer: None) -> bytes:
+    async with open_client() as client:
+        return (await download(client, Location(url), target, tell, MOST)).read_bytes()
 
 
 async def test_a_download_tells_how_far_it_is(target: Path) -> None:
     told: list[Transfer] = []
     async with file_server(whole(CONTENT)) as server:
-        await download(server.url(), target, told.append, MOST)
+        await fetched(server.url(), target, told.append)
     assert names(target) == {"model.gguf"}
     assert (told[-1].done, told[-1].total) == (MOST, MOST)
 
@@ -85,12 +90,39 @@ async def test_a_refused_range_without_a_length_starts_over_once(target: Path) -
         assert server.ranges == ["bytes=3-", ""]
 
 
-@pytest.mark.parametrize("status", [403, 404, 429, 500, 503])
+async def test_a_part_of_another_version_is_not_continued(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second server's file has the same size and another version."""
+    monkeypatch.setattr(client_module, "STALLED", 0.2)
+    changed = CONTENT[::-1]
+    async with file_server(tagged('"one"', stalling(CONTENT, 100_000))) as server:
+        with pytest.raises(LinkError):
+            await fetched(server.url(), target)
+    assert part_of(target).stat().st_size > 0
+    async with file_server(tagged('"two"', ranged(changed))) as server:
+        assert await fetched(server.url(), target) == changed
+        assert server.asked[0]["If-Range"] == '"one"'
+    assert names(target) == {"model.gguf"}
+
+
+async def test_a_part_of_the_same_version_is_continued(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "STALLED", 0.2)
+    async with file_server(tagged('"one"', stalling(CONTENT, 100_000)), tagged('"one"', ranged(CONTENT))) as server:
+        with pytest.raises(LinkError):
+            await fetched(server.url(), target)
+        have = part_of(target).stat().st_size
+        assert await fetched(server.url(), target) == CONTENT
+        assert have > 0
+        assert server.ranges[1] == f"bytes={have}-"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 429, 500, 502, 503, 504])
 async def test_a_refusal_is_named_and_keeps_the_part(target: Path, status: int) -> None:
     part_of(target).write_bytes(CONTENT[:7])
     async with file_server(failing(status)) as server:
-        with pytest.raises(LinkError, match=str(status)):
+        with pytest.raises(LinkError, match=str(status)) as raised:
             await fetched(server.url(), target)
+        assert len(server.ranges) == (refusals.ATTEMPTS if status == 429 or status >= 500 else 1)
+    assert raised.value.remedy
     assert part_of(target).read_bytes() == CONTENT[:7]
 
 
@@ -119,14 +151,14 @@ async def test_another_range_than_asked_for_is_refused(target: Path) -> None:
 
 
 async def test_a_server_that_says_nothing_is_given_up(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr(client_module, "ANSWER_WITHIN", 0.2)
     async with file_server(silent()) as server:
         with pytest.raises(LinkError, match="no answer"):
             await fetched(server.url(), target)
 
 
 async def test_a_body_that_stalls_is_given_up(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_STALLED", 0.2)
+    monkeypatch.setattr(client_module, "STALLED", 0.2)
     async with file_server(stalling(CONTENT, 5000)) as server:
         with pytest.raises(LinkError):
             await fetched(server.url(), target)
@@ -137,7 +169,7 @@ async def test_an_endless_body_stops_at_the_size_the_file_has(target: Path) -> N
     async with file_server(endless()) as server:
         with pytest.raises(LinkError, match="more than"):
             await fetched(server.url(), target)
-    assert part_of(target).stat().st_size <= MOST
+    assert names(target) == set(), "a longer file is another one"
 
 
 async def test_a_file_announced_too_large_is_not_begun(target: Path) -> None:
@@ -148,8 +180,8 @@ async def test_a_file_announced_too_large_is_not_begun(target: Path) -> None:
 
 
 async def test_too_little_room_is_said_before_a_byte_is_written(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = module.shutil.disk_usage(target.parent)
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda _path: usage._replace(free=MOST - 1))
+    usage = disk.shutil.disk_usage(target.parent)
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda _path: usage._replace(free=MOST - 1))
     async with file_server(whole(CONTENT)) as server:
         with pytest.raises(FileError, match="disk has"):
             await fetched(server.url(), target)

@@ -81,3 +81,48 @@ def test_a_dropped_in_file_gets_the_same_record_from_its_header() -> None:
 def test_impossible_headers_are_typed_errors(name: str) -> None:
     with pytest.raises(ModelError):
         dropped_in(**{name: 0})
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("qwen3-1.7b", "qwen3-1.7b"),
+        ("35b", "qwen3.6-35b-moe"),
+        (" 27B ", "qwen3.8-27b"),
+        ("SmolLM2", "smollm2-135m-q4_1"),
+    ],
+)
+def test_a_part_of_a_name_is_enough(text: str, key: str) -> None:
+    assert builtin_table().named(text).key == key
+
+
+def test_a_part_of_several_names_lists_them() -> None:
+    with pytest.raises(ModelError, match=r"qwen3-0\.6b, qwen3-1\.7b"):
+        builtin_table().named("qwen")
+    for nothing in ("", "  ", "gpt-9"):
+        with pytest.raises(ModelError, match="does not know"):
+            builtin_table().named(nothing)
+
+
+def test_an_announced_model_says_that_nobody_can_fetch_it_yet() -> None:
+    (flash,) = builtin_table().announced
+    assert (flash.layers, flash.hidden) == (48, 2560)
+    with pytest.raises(ModelError, match="not published yet"):
+        builtin_table().get(flash.key)
+    with pytest.raises(ModelError, match="not published yet"):
+        builtin_table().named(flash.key)
+    assert builtin_table().with_record(dropped_in()).announced == (flash,)
+
+
+def test_the_table_says_the_published_sizes() -> None:
+    """spec: rooms §11.1."""
+    sizes = {record.key: record.download_bytes for record in builtin_table().models}
+    assert sizes == {
+        "smollm2-135m-q4_1": 98_362_432,
+        "qwen3-0.6b": 639_446_688,
+        "qwen3-1.7b": 1_834_426_016,
+        "qwen3-4b": 4_280_404_704,
+        "qwen3.8-27b": 16_056_478_688,
+        "qwen3.6-35b-moe": 20_836_243_072,
+        "qwen3.5-122b-moe": 72_517_482_816,
+    }
