@@ -7,6 +7,8 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from app.core.errors import FileError, ModelError
 from app.models.adopt import adopt_known, may_be
 from app.models.describe import Described, describe
@@ -59,7 +61,7 @@ def _placed(path: Path) -> tuple[Path, Stamp | None]:
 
 def keep_row(described: Described, path: Path, origin: Origin) -> ModelRecord:
     """The model lies at ``path``, its later files beside it."""
-    record = described.record
+    record = msgspec.structs.replace(described.record, own=True)
     for file in record.files:
         place = path if len(record.files) == 1 else path.with_name(file.name)
         note_place(record.key, file.name, place, origin)

@@ -17,7 +17,7 @@ from app.models.gather import Lenders
 from app.models.partial import forget
 from app.models.parts import has_ranges, parts_of
 from app.models.store import first_file, is_whole, partial_of
-from app.models.table import ModelRecord, ModelTable
+from app.models.table import ModelRecord, Models
 from app.models.transfer import Tell
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class Shelf:
     ``token`` is the person's for the hub, "" for none, asked each time.
     """
 
-    def __init__(self, table: ModelTable, token: Token = no_token) -> None:
+    def __init__(self, table: Models, token: Token = no_token) -> None:
         self.table = table
         self._token = token
         self._fetching = asyncio.Lock()

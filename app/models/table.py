@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -67,7 +69,10 @@ class Experts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One model. ``layer_bytes`` is one trunk layer's weights on average, ``output_bytes`` 0 when tied."""
+    """One model. ``layer_bytes`` is one trunk layer's weights on average, ``output_bytes`` 0 when tied.
+
+    ``own``: a row of this computer alone, which other devices do not know.
+    """
 
     key: str
     label: str
@@ -94,6 +99,7 @@ class ModelRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     licence: str = ""
     picker: bool = False
     starter: bool = False
+    own: bool = False
 
     @property
     def hybrid(self) -> bool:
@@ -156,6 +162,43 @@ class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The table with one more model, or with that key's record replaced."""
         others = tuple(known for known in self.models if known.key != record.key)
         return msgspec.structs.replace(self, models=(*others, record))
+
+
+class Models(Protocol):
+    """The models a device knows just now."""
+
+    @property
+    def models(self) -> tuple[ModelRecord, ...]: ...
+
+    def find(self, key: str) -> ModelRecord | None: ...
+
+    def get(self, key: str) -> ModelRecord:
+        """Raises ModelError for a key that is not known."""
+        ...
+
+    def offered(self) -> tuple[ModelRecord, ...]:
+        """Those the picker shows."""
+        ...
+
+
+@dataclass
+class LiveTable:
+    """A table that may be replaced by another while it is used."""
+
+    table: ModelTable
+
+    @property
+    def models(self) -> tuple[ModelRecord, ...]:
+        return self.table.models
+
+    def find(self, key: str) -> ModelRecord | None:
+        return self.table.find(key)
+
+    def get(self, key: str) -> ModelRecord:
+        return self.table.get(key)
+
+    def offered(self) -> tuple[ModelRecord, ...]:
+        return self.table.offered()
 
 
 def read_table(path: Path) -> ModelTable:

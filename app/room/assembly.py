@@ -7,6 +7,7 @@ import logging
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import cast
 
 from app.core.clock import Clock, SystemClock
@@ -16,8 +17,11 @@ from app.engine.checkpoints import CheckpointStore
 from app.engine.gguf import GgufFile
 from app.engine.sampling import choose
 from app.engine.tokenizer import GgufTokenizer
+from app.models.client import Token, no_token
+from app.models.rows import full_table, refresh, take_file
 from app.models.shelf import Shelf
-from app.models.table import ModelRecord, ModelTable, builtin_table
+from app.models.table import LiveTable, ModelRecord, ModelTable, builtin_table
+from app.models.transfer import Tell
 from app.prompt.language import Language, language
 from app.room.compute import EngineCompute, GpuSummary
 from app.room.copies import DiskCopies
@@ -73,6 +77,20 @@ class Application:
     gpu: GpuSummary | None
     disk: DiskCopies
     memory: RoomMemory
+    models: LiveTable
+    """All that this device knows; own files and those of other programs come to it."""
+
+    async def find_models(self) -> None:
+        """Looks for models that came or went outside of this program."""
+        self.models.table = await asyncio.to_thread(refresh, builtin_table())
+        self.room.models_changed()
+
+    async def take_model(self, path: Path, tell: Tell) -> ModelRecord:
+        """A person's own file becomes a row, at once also in a room. FileError or ModelError say why not."""
+        record = await take_file(path, tell, builtin_table())
+        self.models.table = await asyncio.to_thread(full_table, builtin_table())
+        self.room.models_changed()
+        return record
 
     async def close(self) -> None:
         """Leaves the room, frees the GPU and ends every thread and task."""
@@ -93,22 +111,24 @@ async def assemble(
     weights_from_room: Callable[[], bool] = lambda: True,
     clock: Clock | None = None,
     choose: Choose = choose,
+    hub_token: Token = no_token,
 ) -> Application:
     """Opens and measures the GPU, which takes up to a second, and builds a room around it.
 
     ``fixed_host``: rooms opened here run their model here, whoever lends more. ``weights_from_room``: whether this
     device now takes weights from others of its room, and gives them. ``clock`` is the room's and its connections';
-    ``choose`` picks every token.
+    ``choose`` picks every token. ``hub_token`` is asked at each download.
     """
-    network, table, clock = network or Network(), table or builtin_table(), clock or SystemClock()
-    shelf = Shelf(table)
+    network, clock = network or Network(), clock or SystemClock()
+    models = LiveTable(table or await asyncio.to_thread(full_table))
+    shelf = Shelf(models, hub_token)
     compute = EngineCompute(shelf)
     gpu = await _gpu_of(compute)
     disk = DiskCopies(CheckpointStore(data_dir() / "checkpoints"))
     ports = RoomPorts(
         new_transport=lambda linked, identity: _transport(network, linked, identity, clock),
         compute=compute if gpu else None,
-        table=table,
+        table=models,
         open_language=lambda record: open_language(shelf, record),
         choose=choose,
         clock=clock,
@@ -122,7 +142,7 @@ async def assemble(
     )
     room = Room(ports, settings)
     room.start()
-    return Application(room, compute, shelf, gpu, disk, ports.memory)
+    return Application(room, compute, shelf, gpu, disk, ports.memory, models)
 
 
 async def open_language(shelf: Shelf, record: ModelRecord) -> Language:

@@ -23,8 +23,8 @@ from app.engine.model import LoadCancelled
 from app.engine.options import Options, arithmetic_for, prompt_columns_for, tuning_for, widest
 from app.engine.selftest import check_kernels
 from app.engine.types import Candidates, ColumnClass, Floats, Shaping
-from app.models.download import Transfer
 from app.models.shelf import Shelf
+from app.models.transfer import Stage, Transfer
 from app.room.ports import LoadRequest, Progress, State
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,10 @@ class EngineCompute:
         fetched = 0.0
 
         def tell(transfer: Transfer) -> None:
+            """Checking what came takes no part of the bar."""
             nonlocal fetched
+            if transfer.stage is Stage.CHECK:
+                return
             fetched = DOWNLOAD_SHARE
             progress(fetched * transfer.done / max(transfer.total, 1))
 

@@ -14,7 +14,7 @@ from app.core.clock import Clock
 from app.core.errors import PooledError, RoomError
 from app.core.units import GIB
 from app.models.gather import Lenders
-from app.models.table import ModelRecord, ModelTable
+from app.models.table import ModelRecord, Models
 from app.prompt.language import Language
 from app.room import dealt
 from app.room import messages as m
@@ -66,7 +66,7 @@ class DealingPorts:
     crowd: Crowd
     compute: Compute
     clock: Clock
-    table: ModelTable
+    table: Models
     open_language: Callable[[ModelRecord], Awaitable[Language]]
     settings: Callable[[], RoomSettings]
     lenders: Callable[[], Lenders | None] = lambda: None

@@ -11,7 +11,7 @@ from aiortc import RTCCertificate
 
 from app.core.clock import Clock
 from app.core.errors import PooledError
-from app.models.table import ModelRecord, ModelTable
+from app.models.table import ModelRecord, Models
 from app.prompt.language import Language
 from app.room import messages as m
 from app.room.api.client import AskClient, ClientPorts
@@ -52,7 +52,7 @@ class SidePorts:
     clock: Clock
     emit: Callable[[Event], None]
     label: Callable[[str], str]
-    table: ModelTable
+    table: Models
     compute: Compute | None
     open_language: Callable[[ModelRecord], Awaitable[Language]]
     choose: Choose

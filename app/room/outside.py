@@ -9,7 +9,7 @@ from typing import Protocol, cast
 from aiortc import RTCCertificate
 
 from app.core.clock import Clock, SystemClock
-from app.models.table import ModelRecord, ModelTable
+from app.models.table import ModelRecord, Models
 from app.prompt.language import Language
 from app.room.admission import Waiting
 from app.room.copies import Copies, NoCopies
@@ -128,7 +128,7 @@ class RoomPorts:
 
     new_transport: Callable[[str, str], RoomTransport]
     compute: Compute | None
-    table: ModelTable
+    table: Models
     open_language: Callable[[ModelRecord], Awaitable[Language]]
     choose: Choose
     meta: Meta

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.core.units import GIB
-from app.models.table import ModelRecord, ModelTable
+from app.models.table import ModelRecord, Models
 from app.room.contexts import (
     OpenContext,
     context_choices,
@@ -64,7 +64,11 @@ def deal_order(members: Sequence[Member], model_host: str) -> tuple[Member, ...]
 
 
 def plan(record: ModelRecord, members: Sequence[Member], wish: Wish) -> Plan:
-    """``members`` in deal order, at least one. The first context that fits wins."""
+    """``members`` in deal order, at least one. The first context that fits wins.
+
+    A row of the model host's own is known to no other device, so that one holds all of it.
+    """
+    members = members[:1] if record.own else members
     kv = kv_word(record, wish.kv)
     metas = [member.meta for member in members]
     wanted = within_binding(record, wanted_context(record, wish.context), kv, smallest_binding(metas))
@@ -102,7 +106,7 @@ class Screen:
     tried: Sequence[Tried] = ()
 
 
-def seen(state: RoomState, table: ModelTable) -> Known:
+def seen(state: RoomState, table: Models) -> Known:
     """What a screen knows of its room's speed."""
     trips = {device.id: device.rtt_ms / 1000 for device in state.devices if device.rtt_ms is not None}
     records = [(tried, table.find(tried.model)) for tried in state.tried]
@@ -115,7 +119,7 @@ def _layer_ms(tried: Tried, record: ModelRecord) -> dict[str, float]:
 
 
 def model_rows(
-    table: ModelTable, members: Sequence[Member], model_host: str, wish: Wish, screen: Screen
+    table: Models, members: Sequence[Member], model_host: str, wish: Wish, screen: Screen
 ) -> tuple[ModelRow, ...]:
     """A row for every model offered; none while nobody can hold layers."""
     ordered = deal_order(members, model_host)

@@ -115,6 +115,10 @@ class Room:
         for subscriber in list(self._subscribers):
             subscriber(state)
 
+    def models_changed(self) -> None:
+        """Other models are known, or on this computer, than before."""
+        self._publish(reduce(self.state, ev.RowsChanged(self._rows(self.state))))
+
     def _rows(self, state: RoomState) -> tuple[ev.ModelRow, ...]:
         screen = Screen(state.me, self._ports.on_disk(), state.chosen, state.context, state.tried)
         known = seen(state, self._ports.table)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.core.clock import Clock
 from app.core.errors import PooledError
-from app.models.table import ModelTable
+from app.models.table import Models
 from app.room import dealt
 from app.room import messages as m
 from app.room.crowd import Crowd, tell_one
@@ -48,7 +48,7 @@ class _Awaited:
 @dataclass(frozen=True)
 class StartsPorts:
     clock: Clock
-    table: ModelTable
+    table: Models
     settings: Callable[[], RoomSettings]
 
 

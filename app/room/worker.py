@@ -14,7 +14,7 @@ from app.core.clock import Clock
 from app.core.errors import DeviceLost, LinkError, PooledError
 from app.engine.types import ColumnClass, Part
 from app.models.gather import Lenders
-from app.models.table import ModelTable
+from app.models.table import Models
 from app.room import messages as m
 from app.room.copies import Copies, NoCopies
 from app.room.frame import Frame, FrameKind
@@ -44,7 +44,7 @@ class WorkerPorts:
     me: str
     compute: Compute
     clock: Clock
-    table: ModelTable
+    table: Models
     dial: Dial
     tell: Callable[[m.Message], None]
     host_link: Callable[[], Link | None]

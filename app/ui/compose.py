@@ -10,8 +10,9 @@ import msgspec
 
 from app.core.secrets import Secrets, open_secrets
 from app.core.settings import load_settings, save_settings
+from app.models.client import HUB_TOKEN
 from app.models.store import is_whole
-from app.models.table import ModelTable
+from app.models.table import Models
 from app.room.assembly import Application, assemble
 from app.room.compute import GpuSummary
 from app.room.disk_memory import open_memory
@@ -78,14 +79,19 @@ async def compose() -> Composed:
     memory = await asyncio.to_thread(open_memory, secrets)
     sharing = Sharing(settings.room_weights)
     application = await assemble(
-        network, room, passes=secrets.passes(), memory=memory, weights_from_room=lambda: sharing.on
+        network,
+        room,
+        passes=secrets.passes(),
+        memory=memory,
+        weights_from_room=lambda: sharing.on,
+        hub_token=lambda: secrets.get(HUB_TOKEN),
     )
     suggested = await pledge_of(settings, application.gpu)
     device = describe(application.gpu, suggested, application.shelf.table)
     return Composed(application, secrets, device, NearbyWatch(around.nearby), sharing)
 
 
-def describe(gpu: GpuSummary | None, suggested_gb: float, table: ModelTable) -> ThisDevice:
+def describe(gpu: GpuSummary | None, suggested_gb: float, table: Models) -> ThisDevice:
     starter = next((record for record in table.models if record.starter), None)
     size = starter.download_bytes if starter is not None else 0
     there = starter is not None and is_whole(starter)

@@ -1,8 +1,8 @@
 """The API: time to the first token of two turns, and what a token costs it: ``python -m tests.bench.api [MODEL]``.
 
 ``MODEL`` is a GGUF file, else the nano mixture of the shared folder. The first turn's conversation has 4,000 tokens,
-the second adds its answer and a question. What a token costs is measured with a script in the place of the engine, so that
-all of the time is the room's and the API's: queue, grammar, parser, messages, HTTP.
+the second adds its answer and a question. What a token costs is measured with a script in the place of the engine, so
+that all of the time is the room's and the API's: queue, grammar, parser, messages, HTTP.
 """
 
 from __future__ import annotations
@@ -105,6 +105,7 @@ async def two_turns(model: Path) -> None:
         try:
             application.room.handle(it.OpenRoom("otter", 8))
             await until(lambda: application.room.state.invite is not None)
+            application.room.handle(it.ChooseModel(record.key))
             application.room.handle(it.Start())
             await until(lambda: application.room.state.phase is Phase.ONLINE, 300)
             async with served(application.room) as url:

@@ -77,7 +77,7 @@ def one(target: Target, data: bytes) -> str:
 def measured(target: Target, data: bytes) -> tuple[str, int]:
     """The outcome, and the most bytes that were allocated at a time. A small input may not make a big object.
 
-    What is too much is measured once more: now and then a table of the interpreter's own grows, which is nobody's fault.
+    What is too much is measured once more: now and then a table of the interpreter's own grows, nobody's fault.
     """
     outcome, peak = _traced(target, data)
     if peak > FLOOR + RATIO * len(data):

@@ -16,7 +16,7 @@ from app.core.errors import FileError, LinkError, PooledError
 from app.models import stock
 from app.models.gather import RangeSource
 from app.models.ranges import RangeSet, Span
-from app.models.table import ModelTable
+from app.models.table import Models
 from app.room import messages as m
 from app.room.certificate import der_of
 from app.room.lan_address import interfaces
@@ -52,7 +52,7 @@ class WeightPorts:
 
     me: str
     clock: Clock
-    table: ModelTable
+    table: Models
     links: Callable[[], Sequence[Link]]
     dial: Callable[[str, bool], Awaitable[Link]]
     ours: Callable[[str], bool]

@@ -10,7 +10,7 @@ from app.core.clock import Clock
 from app.core.errors import FileError
 from app.models import stock
 from app.models.ranges import Span, pieces
-from app.models.table import ModelTable
+from app.models.table import Models
 from app.room import messages as m
 from app.room.ports import Link
 from app.room.tasks import Tasks
@@ -54,7 +54,7 @@ class _Loan:
 class Lending:
     """All ranges that others fetch here. ``queued`` tells how much waits in a link's channel."""
 
-    def __init__(self, table: ModelTable, clock: Clock, pacer: Pacer, queued: Callable[[Link], int]) -> None:
+    def __init__(self, table: Models, clock: Clock, pacer: Pacer, queued: Callable[[Link], int]) -> None:
         self._table = table
         self._clock = clock
         self._pacer = pacer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.models.table import ModelFile, ModelRecord, ModelTable
+from app.models.table import ModelFile, ModelRecord, Models
 
 _HUB = "https://huggingface.co/{}/resolve/main/{}"
 
@@ -15,7 +15,7 @@ def url_of(file: ModelFile) -> str:
     return f"sha256:{file.sha256}" if file.sha256 else ""
 
 
-def find(table: ModelTable, url: str) -> tuple[ModelRecord, ModelFile] | None:
+def find(table: Models, url: str) -> tuple[ModelRecord, ModelFile] | None:
     """The file of that name. Only files of the table have one, so no name leads to anything else on the disk."""
     named = ((record, file) for record in table.models for file in record.files)
     return next((pair for pair in named if url and url_of(pair[1]) == url), None)
