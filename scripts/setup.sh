@@ -14,8 +14,8 @@ run_packages=(python3-venv "libglib2.0-0|libglib2.0-0t64" libwayland-cursor0 lib
 software_gpu=(mesa-vulkan-drivers)
 # A relay, for the tests of connections that need one.
 test_packages=(coturn)
-# Software of others that a room is tested with; what is there under another name counts, too.
-foreign_peers=tests/e2e/peerjs
+# Software of others that rooms and the API are tested with; what is there under another name counts, too.
+foreign_programs=(tests/e2e/peerjs tests/e2e/agents)
 foreign_packages() {
   command -v npm >/dev/null || echo nodejs npm
   command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo "chromium|chromium-browser"
@@ -83,15 +83,17 @@ else
 fi
 
 extra=""; [ "$mode" = test ] && extra="[dev]"
-stamp=".venv/.ready-$mode-$(cat pyproject.toml scripts/setup.sh "$foreign_peers/package-lock.json" | cksum | cut -d' ' -f1)"
+stamp=".venv/.ready-$mode-$(cat pyproject.toml scripts/setup.sh "${foreign_programs[@]/%//package-lock.json}" | cksum | cut -d' ' -f1)"
 [ -e "$stamp" ] && exit 0
 python=$(find_python)
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 echo "Installing Python packages into .venv"
 .venv/bin/python -m pip install -q --disable-pip-version-check -e ".$extra" 2> >(grep -v WARNING >&2)
 if [ "$mode" = test ]; then
-  echo "Installing PeerJS into $foreign_peers"
-  (cd "$foreign_peers" && npm ci --silent --no-audit --no-fund) || echo "npm brings nothing here: tests with PeerJS will be skipped." >&2
+  for folder in "${foreign_programs[@]}"; do
+    echo "Installing what $folder lists, by npm"
+    (cd "$folder" && npm ci --silent --no-audit --no-fund) || echo "npm brings nothing here: tests with it will be skipped." >&2
+  done
 fi
 rm -f .venv/.ready-"$mode"-*
 touch "$stamp"

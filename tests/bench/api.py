@@ -1,6 +1,6 @@
 """The API: time to the first token of two turns, and what a token costs it: ``python -m tests.bench.api [MODEL]``.
 
-``MODEL`` is a GGUF file, else the nano mixture of the shared folder. The first turn's conversation has 4,000 tokens,
+``MODEL`` is a GGUF file, else the nano mixture of the shared folder. The first turn has almost 4,000 tokens,
 the second adds its answer and a question. What a token costs is measured with a script in the place of the engine, so
 that all of the time is the room's and the API's: queue, grammar, parser, messages, HTTP.
 """
@@ -39,8 +39,8 @@ from tests.room.loopback import offer_loopback, room_server, until
 from tests.shared import shared_root
 
 NANO = "models/nano-qwen35moe-Q8_0.gguf"
-TOKENS = 4_000
-CONTEXT = 8_192
+TOKENS = 3_980
+CONTEXT = 4_096
 STREAMED = 2_000
 NOTE = {
     "type": "function",

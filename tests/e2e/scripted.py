@@ -104,7 +104,7 @@ class ScriptedCompute:
         assert self._answer is not None
         token = self._answer.ids[min(at, len(self._answer.ids) - 1)]
         masks = shaping.masks if shaping is not None else None
-        if masks is not None and not masks[column][token // 32] >> np.uint32(token % 32) & 1 and column == 0:
+        if masks is not None and not masks[column][token // 32] >> np.uint32(token % 32) & 1:
             said = self.language.piece(token)
             raise OffScript(f"The answer may not say {said!r} here.", "Change the script, or mend the grammar.")
         return Candidates(np.array([token], np.int32), np.zeros(1, np.float32), 0.0, 0)
