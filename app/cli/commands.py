@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -29,9 +29,12 @@ class Action:
     show: Show | None = None
     wrong: str = ""
     quits: bool = False
+    panel: bool = False
     asks: bool = False
     starts: bool = False
 
+
+ONLY_ASKS = "This device only asks in this room. Come in again with --gb to lend."
 
 HELP = {
     "/start [model]": "start a model; part of its name is enough",
@@ -47,6 +50,7 @@ HELP = {
     "/pause, /resume": "lend nothing while you need your GPU, then lend again",
     "/give NAME": "leave the room to another device (its owner)",
     "/own, /decline": "answer an owner that would leave its room to you",
+    "/panel": "the whole room at a glance, on a terminal",
     "/quit": "leave for good; an own room ends",
 }
 
@@ -64,6 +68,7 @@ _PLAIN: dict[str, Action] = {
     "/decline": Action((it.AnswerHeir(yes=False),)),
     "/pause": Action((it.PauseLending(paused=True),)),
     "/resume": Action((it.PauseLending(paused=False),)),
+    "/panel": Action(panel=True),
     "/quit": Action(quits=True),
     "/exit": Action(quits=True),
 }
@@ -93,10 +98,12 @@ def _command(word: str, rest: str, state: RoomState) -> Action:
         return _PLAIN[word]
     if word in _WITH_ARGUMENT:
         return _WITH_ARGUMENT[word](rest, state)
-    near = difflib.get_close_matches(word, [*_PLAIN, *_WITH_ARGUMENT], 1, 0.5)
-    return Action(
-        wrong=f"There is no {word}. " + (f"Did you mean {near[0]}?" if near else "/help lists what there is.")
-    )
+    return Action(wrong=unknown_command(word, [*_PLAIN, *_WITH_ARGUMENT]))
+
+
+def unknown_command(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, 1, 0.5)
+    return f"There is no {word[:40]}. " + (f"Did you mean {near[0]}?" if near else "/help lists what there is.")
 
 
 def _at_the_door(verdict: type[it.Allow | it.Deny], state: RoomState) -> Action:
@@ -132,12 +139,20 @@ def _give(rest: str, state: RoomState) -> Action:
     return Action((it.HandOver(heir.id),))
 
 
-def _lend(rest: str, _state: RoomState) -> Action:
+def _lend(rest: str, state: RoomState) -> Action:
+    if only_asks(state):
+        return Action(wrong=ONLY_ASKS)
     try:
         gb = float(rest)
     except ValueError:
         gb = 0.0
     return Action((it.SetPledge(gb),)) if 0.5 <= gb <= 1024 else Action(wrong="How many GB? For example /lend 4")
+
+
+def only_asks(state: RoomState) -> bool:
+    """Whether this device came to lend nothing; the room then knows of no GPU that could."""
+    me = state.my_device
+    return me is not None and not me.holds_layers and not me.paused
 
 
 def usual_row(state: RoomState) -> ModelRow | None:

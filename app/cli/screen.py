@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from app.cli.commands import HELP, Show
-from app.cli.printer import ACCENT, Printer
+from app.cli.printer import ACCENT, QUIET, Printer
 from app.cli.qr import qr_text
 from app.cli.stream import AnswerStream
 from app.cli.text import device_text, digits_text, gb_text, row_text, safe, split_text, waiting_text
 from app.room.codes import format_code
 from app.room.state import Device, DeviceStatus, Invite, NoticeKind, Phase, RoomState
 
-QUIET = "dim"
 BAD = "bold"
 PROGRESS_STEP = 0.25
 TOLD_STATUS = frozenset({DeviceStatus.SILENT, DeviceStatus.AWAY})
+
+
+class View(Protocol):
+    """Something that shows a room."""
+
+    def draw(self, state: RoomState) -> None: ...
+
+    def show(self, what: Show) -> None: ...
 
 
 class Screen:
@@ -77,8 +86,9 @@ class Screen:
         line(f"Room {format_code(invite.code)}", ACCENT)
         if not invite.link:
             return
-        if console.encoding.lower().startswith("utf"):
-            line(qr_text(invite.link), "white on black" if console.color_system else "")
+        picture = qr_text(invite.link)
+        if console.encoding.lower().startswith("utf") and picture.index("\n") <= console.width:
+            line(picture, "white on black" if console.color_system else "")
         line(invite.link)
         if invite.has_key:
             alone = "with the code alone they wait until you allow them" if asks else "so is whoever has the code"

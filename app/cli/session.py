@@ -3,50 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from typing import Protocol
 
-from app.cli.commands import Action, find_row, parse, usual_row
+from app.cli.attendant import Attendant
+from app.cli.commands import Action, parse
+from app.cli.ending import DONE
 from app.cli.keyboard import Keyboard
 from app.cli.printer import Printer
-from app.cli.screen import Screen
+from app.cli.screen import Screen, View
+from app.cli.waiting import ENDS, RoomLike, until
 from app.room import intents as it
-from app.room.intents import Intent
-from app.room.state import ModelRow, NoticeKind, Phase, RoomState
+from app.room.state import NoticeKind, Phase, RoomState
 
-log = logging.getLogger(__name__)
-
-DONE, FAILED = 0, 1
-LEAVE_WITHIN_S = 5.0
-ENDS = {Phase.OVER: DONE, Phase.ERROR: FAILED}
 SETTLED = frozenset({Phase.ONLINE, Phase.ROOM, Phase.DEGRADED})
 
-
-class RoomLike(Protocol):
-    """The part of ``Room`` that a screen needs."""
-
-    state: RoomState
-
-    def subscribe(self, subscriber: Callable[[RoomState], None]) -> Callable[[], None]: ...
-
-    def handle(self, intent: Intent) -> None: ...
-
-
-@dataclass(frozen=True)
-class AutoStart:
-    """Starts ``model``, or the usual one, once ``devices`` are in the room and it fits."""
-
-    model: str = ""
-    devices: int = 1
-
-    def row(self, state: RoomState) -> ModelRow | None:
-        """The row to start now, if it is time."""
-        if state.phase is not Phase.ROOM or len(state.people) < self.devices:
-            return None
-        row = find_row(self.model, state) if self.model else usual_row(state)
-        return row if isinstance(row, ModelRow) and row.fits else None
+Entry = it.OpenRoom | it.JoinRoom | it.Reopen
 
 
 class TerminalRoom:
@@ -56,48 +27,42 @@ class TerminalRoom:
     After their end the device stays in the room.
     """
 
-    def __init__(self, room: RoomLike, printer: Printer, keyboard: Keyboard, auto_start: AutoStart | None) -> None:
+    def __init__(
+        self, room: RoomLike, printer: Printer, keyboard: Keyboard, attendant: Attendant, view: View | None = None
+    ) -> None:
         self._room = room
         self._printer = printer
-        self._screen = Screen(printer)
+        self._view = view or Screen(printer)
         self._keyboard = keyboard
-        self._auto_start = auto_start
-        self._changed = asyncio.Event()
+        self._attendant = attendant
 
-    async def run(self, entry: it.OpenRoom | it.JoinRoom | it.Reopen) -> int:
-        unsubscribe = self._room.subscribe(self._drawn)
+    async def run(self, entry: Entry | None) -> int | None:
+        """``entry`` None: the device is in the room already. None when the panel is wanted."""
+        unsubscribe = self._room.subscribe(self._view.draw)
         try:
-            self._room.handle(entry)
-            return await _first_of({"obey lines": self._obey(), "watch for the end": self._over()})
+            if entry is not None:
+                self._room.handle(entry)
+            else:
+                self._view.draw(self._room.state)
+            return await first_of({"obey lines": self._obey(), "watch for the end": over(self._room)})
         finally:
             unsubscribe()
             self._printer.end()
 
-    def _drawn(self, state: RoomState) -> None:
-        self._screen.draw(state)
-        self._changed.set()
-        # A subscriber must not change the state it is being told of.
-        asyncio.get_running_loop().call_soon(self._start_by_itself)
-
-    def _start_by_itself(self) -> None:
-        row = self._auto_start.row(self._room.state) if self._auto_start else None
-        if row is not None:
-            self._auto_start = None
-            self._room.handle(it.ChooseModel(row.key))
-            self._room.handle(it.Start())
-
-    async def _over(self) -> int:
-        state = await self._until(lambda state: state.phase in ENDS)
-        return ENDS[state.phase]
-
-    async def _obey(self) -> int:
+    async def _obey(self) -> int | None:
+        silent = True
         while (line := await self._keyboard.line()) is not None:
+            silent = False
             self._printer.typed()
             action, before = await self._when_ready(line), self._room.state
             if self._do(action):
                 return DONE
+            if action.panel and self._keyboard.interactive:
+                return None
             if action.asks and not self._keyboard.interactive:
                 await self._until(lambda state, before=before: _taken(before, state))
+        if silent:
+            self._attendant.start_when_it_fits()
         await asyncio.Event().wait()
         return DONE
 
@@ -120,7 +85,7 @@ class TerminalRoom:
         for intent in action.intents:
             self._room.handle(intent)
         if action.show is not None:
-            self._screen.show(action.show)
+            self._view.show(action.show)
         if action.wrong:
             self._printer.line(action.wrong)
         if self._room.state.live is None and not action.quits:
@@ -128,28 +93,16 @@ class TerminalRoom:
         return action.quits
 
     async def _until(self, true: Callable[[RoomState], bool]) -> RoomState:
-        while not true(self._room.state):
-            self._changed.clear()
-            await self._changed.wait()
-        return self._room.state
+        return await until(self._room, true)
 
 
-async def leave(room: RoomLike) -> None:
-    """For good: a room that was opened here ends for everybody, and cannot be gone back to."""
-    left = asyncio.Event()
-    unsubscribe = room.subscribe(lambda state: left.set() if state.phase is Phase.START else None)
-    try:
-        if room.state.phase is not Phase.START:
-            room.handle(it.Leave())
-            async with asyncio.timeout(LEAVE_WITHIN_S):
-                await left.wait()
-    except TimeoutError:
-        log.warning("the room was not left in time")
-    finally:
-        unsubscribe()
+async def over(room: RoomLike) -> int:
+    """The exit code, once the room has ended."""
+    state = await until(room, lambda state: state.phase in ENDS)
+    return ENDS[state.phase]
 
 
-async def _first_of(works: dict[str, Coroutine[object, object, int]]) -> int:
+async def first_of(works: dict[str, Coroutine[object, object, int | None]]) -> int | None:
     """The result of whichever ends first; the others are cancelled, as all are when this is."""
     tasks = [asyncio.create_task(work, name=name) for name, work in works.items()]
     try:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from app.cli.printer import ACCENT, Printer
+from app.cli.printer import ACCENT, QUIET, Printer
 from app.cli.text import safe
 from app.room.state import Exchange, RoomState
-
-QUIET = "dim"
 
 
 class AnswerStream:

@@ -11,8 +11,11 @@ from app.room.state import Offer
 YES = frozenset({"y", "yes"})
 
 
-async def way_back(offer: Offer | None, printer: Printer, keyboard: Keyboard, *, again: bool) -> Reopen | None:
-    """An own room of a moment ago, or one asked for by ``again``, at once; an older one when the person says so."""
+async def way_back(offer: Offer | None, printer: Printer, keyboard: Keyboard | None, *, again: bool) -> Reopen | None:
+    """An own room of a moment ago, or one asked for by ``again``, at once; an older one when the person says so.
+
+    ``keyboard`` None: nothing is asked.
+    """
     if offer is None or not offer.owner:
         if again:
             printer.line("There is no room to open again; this is a new one.")
@@ -20,7 +23,7 @@ async def way_back(offer: Offer | None, printer: Printer, keyboard: Keyboard, *,
     if again or offer.straight_back:
         return Reopen()
     code = format_code(offer.code)
-    if not keyboard.interactive:
+    if keyboard is None or not keyboard.interactive:
         printer.line(f"Room {code} was open here a while ago; pooled host --again would have opened it again.")
         return None
     printer.line(f"Room {code} was open here a while ago. Open it again? y, or Enter for a new room")

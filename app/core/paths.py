@@ -1,4 +1,4 @@
-"""Where files live. ``POOLED_HOME`` moves everything under one folder."""
+"""Where files live. ``POOLED_HOME`` moves everything under one folder, ``POOLED_MODELS`` the models alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def data_dir() -> Path:
 
 def models_dir() -> Path:
     """One folder a model key, each with its weight files."""
-    return _made(data_dir() / "models")
+    folder = os.environ.get("POOLED_MODELS")
+    return _made(Path(folder) if folder else data_dir() / "models")
 
 
 def resources_dir() -> Path:

@@ -126,7 +126,7 @@ async def assemble(
     gpu = await _gpu_of(compute)
     disk = DiskCopies(CheckpointStore(data_dir() / "checkpoints"))
     ports = RoomPorts(
-        new_transport=lambda linked, identity: _transport(network, linked, identity, clock),
+        new_transport=lambda linked, identity: new_transport(network, linked, identity, clock),
         compute=compute if gpu else None,
         table=models,
         open_language=lambda record: open_language(shelf, record),
@@ -174,7 +174,8 @@ def _read_language(file: GgufFile) -> Language:
     return language(tokenizer, tokenizer.template, tokenizer.bos_text, tokenizer.eos_text)
 
 
-def _transport(network: Network, linked: str, identity: str, clock: Clock) -> RoomTransport:
+def new_transport(network: Network, linked: str, identity: str, clock: Clock) -> RoomTransport:
+    """A device's connections; ``linked`` and ``identity`` as ``RoomPorts.new_transport`` is given them."""
     if network.around is None:
         return room_transport(_transport_to(network, linked, identity, (), clock))
 

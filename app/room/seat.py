@@ -48,8 +48,8 @@ class SeatPorts:
         return record.label if record else key
 
     def meta(self, gb: float, *, paused: bool = False) -> Meta:
-        """Without an engine this device only asks."""
-        if self.outside.compute is None:
+        """Without an engine, or lending nothing, this device only asks. On the wire 0 GB means: not said."""
+        if self.outside.compute is None or gb <= 0:
             return replace(self.outside.meta, webgpu=False, contrib_gb=0.0, fixed_host=False)
         return lending(self.outside.meta, gb, paused=paused)
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.cli.session import leave
+from app.cli.waiting import leave
 from app.room import intents as it
 from app.room.predict import EFFICIENCY, LAUNCH_MS, layer_reads
 from app.room.room import Room

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.cli.session import leave
+from app.cli.waiting import leave
 from app.engine.types import ColumnClass, Floats
 from app.prompt.chat import UserTurn
 from app.room import intents as it

@@ -80,10 +80,10 @@ class Typist:
             self._writing = -1
 
 
-def printer(*, interactive: bool = False, **options: Any) -> tuple[Printer, io.StringIO]:
+def printer(*, interactive: bool = False, quiet: bool = False, **options: Any) -> tuple[Printer, io.StringIO]:
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=interactive, **options)
-    return Printer(console, interactive=interactive), out
+    return Printer(console, interactive=interactive, quiet=quiet), out
 
 
 async def settle() -> None:

@@ -9,7 +9,7 @@ import pytest
 from app.cli.commands import HELP, Action, Show, parse
 from app.room import intents as it
 from app.room.state import Phase, RoomState
-from tests.cli.fake_room import IN_ROOM, KNOCK, LARGE, MIDDLE, ONLINE
+from tests.cli.fake_room import IN_ROOM, KNOCK, LARGE, MIDDLE, ONLINE, OTTER
 
 WAITING = replace(IN_ROOM, waiting=(KNOCK, replace(KNOCK, id="w2")))
 
@@ -56,6 +56,7 @@ def test_a_line_is_an_intent(line: str, state: RoomState, intents: tuple[it.Inte
         ("/start", ONLINE, "already"),
         ("/start", replace(IN_ROOM, rows=()), "no model"),
         ("/lend much", IN_ROOM, "GB"),
+        ("/lend 4", replace(IN_ROOM, devices=(replace(OTTER, holds_layers=False),)), "--gb"),
         ("/lend nan", IN_ROOM, "GB"),
         ("/lend -1", IN_ROOM, "GB"),
     ],

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from app.cli.commands import Show
 from app.cli.printer import Printer
+from app.cli.progress import plain_progress
 from app.cli.qr import qr_text
 from app.cli.screen import Screen
-from app.cli.starter import plain_progress
 from app.cli.text import safe
-from app.models.download import Transfer
+from app.models.transfer import Transfer
 from app.room.settings import RoomSettings
 from app.room.state import Exchange, Invite, Notice, Phase, RoomState
 from tests.cli.fake_room import HERON, IN_ROOM, KNOCK, ONLINE, OTTER, printer

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.cli.session import AutoStart, TerminalRoom
+from app.cli.attendant import Attendant, AutoStart
+from app.cli.session import TerminalRoom
 from app.room import intents as it
 from app.room.state import Exchange, Notice, NoticeKind, Phase
 from tests.cli.fake_room import HERON, IN_ROOM, KNOCK, LARGE, ONLINE, OTTER, FakeRoom, Typist, printer, settle
@@ -19,18 +20,23 @@ OPEN = it.OpenRoom("otter", 2)
 class Terminal:
     """One terminal room at work; the end of the block takes it down."""
 
-    def __init__(self, *, interactive: bool = False, auto_start: AutoStart | None = None) -> None:
+    def __init__(
+        self, *, interactive: bool = False, auto_start: AutoStart | None = None, wish: AutoStart | None = None
+    ) -> None:
         self.room, self.typist = FakeRoom(), Typist(interactive=interactive)
         made, self.out = printer(interactive=interactive)
-        self._terminal = TerminalRoom(self.room, made, self.typist.keyboard, auto_start)
-        self.task: asyncio.Task[int]
+        self.attendant = Attendant(self.room, auto_start, wish=auto_start or wish)
+        self._terminal = TerminalRoom(self.room, made, self.typist.keyboard, self.attendant)
+        self.task: asyncio.Task[int | None]
 
     async def __aenter__(self) -> Terminal:
+        self._unattended = self.attendant.attend()
         self.task = asyncio.create_task(self._terminal.run(OPEN))
         await settle()
         return self
 
     async def __aexit__(self, *_error: object) -> None:
+        self._unattended()
         self.task.cancel()
         await asyncio.wait([self.task])
         self.typist.end()
@@ -133,11 +139,11 @@ async def test_it_starts_by_itself_once_enough_devices_are_there_and_it_fits() -
         await settle()
         terminal.room.change(devices=(OTTER, HERON), rows=(LARGE,))
         await settle()
-        assert terminal.room.intents == [OPEN]
+        assert terminal.room.intents == [OPEN, it.ChooseModel("large")]
         terminal.room.change(rows=fitting)
         terminal.room.change(status_line="again")
         await settle()
-        assert terminal.room.intents[1:] == [it.ChooseModel("large"), it.Start()]
+        assert terminal.room.intents[2:] == [it.ChooseModel("large"), it.Start()]
 
 
 async def test_a_broken_pipe_of_bytes_is_only_text() -> None:

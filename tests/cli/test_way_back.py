@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.session import leave
+from app.cli.waiting import leave
 from app.cli.way_back import way_back
 from app.room import intents as it
 from app.room.intents import Intent
