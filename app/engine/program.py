@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,10 @@ class Kernel:
     layout: tuple[str, ...]
     constants: tuple[tuple[str, int | float], ...] = ()
     label: str = ""
+
+    def __post_init__(self) -> None:
+        """Thousands of launches share a few dozen sources of some 10 KB; each is kept once."""
+        object.__setattr__(self, "source", sys.intern(self.source))
 
 
 @dataclass(frozen=True)
