@@ -10,8 +10,9 @@ import msgspec
 
 from app.core.secrets import Secrets, open_secrets
 from app.core.settings import load_settings, save_settings
+from app.models.client import HUB_TOKEN
 from app.models.store import is_whole
-from app.models.table import ModelTable
+from app.models.table import Models
 from app.room.assembly import Application, assemble
 from app.room.compute import GpuSummary
 from app.room.disk_memory import open_memory
@@ -25,6 +26,10 @@ from app.room.preferences import (
     surroundings,
 )
 from app.room.settings import RoomSettings
+from app.ui.api_control import ApiControl
+from app.ui.api_view import ApiWish
+from app.ui.model_keeper import KeeperPorts, ModelKeeper
+from app.ui.models_view import ModelWish
 from app.ui.nearby_watch import NearbyWatch
 from app.ui.sheets.relay import RelayWish
 from app.ui.this_device import ThisDevice
@@ -46,6 +51,15 @@ class Composed:
     device: ThisDevice
     nearby: NearbyWatch
     sharing: Sharing
+    api: ApiControl
+    models: ModelKeeper
+
+    def wish(self, wish: ApiWish | ModelWish) -> None:
+        """What a person wants of the API, or of the models on this computer."""
+        if isinstance(wish, ApiWish):
+            self.api.wish(wish)
+        else:
+            self.models.wish(wish)
 
     def remember(self, settings: RoomSettings) -> None:
         """The next room opened here starts with these."""
@@ -66,6 +80,8 @@ class Composed:
     async def close(self) -> None:
         """Leaves the room and ends everything."""
         await self.nearby.close()
+        await self.api.close()
+        await self.models.close()
         await self.application.close()
         await asyncio.to_thread(self.secrets.close)
 
@@ -78,14 +94,33 @@ async def compose() -> Composed:
     memory = await asyncio.to_thread(open_memory, secrets)
     sharing = Sharing(settings.room_weights)
     application = await assemble(
-        network, room, passes=secrets.passes(), memory=memory, weights_from_room=lambda: sharing.on
+        network,
+        room,
+        passes=secrets.passes(),
+        memory=memory,
+        weights_from_room=lambda: sharing.on,
+        hub_token=lambda: secrets.get(HUB_TOKEN),
     )
     suggested = await pledge_of(settings, application.gpu)
     device = describe(application.gpu, suggested, application.shelf.table)
-    return Composed(application, secrets, device, NearbyWatch(around.nearby), sharing)
+    api = ApiControl(application.room.answers, secrets)
+    models = keeper_of(application, secrets)
+    return Composed(application, secrets, device, NearbyWatch(around.nearby), sharing, api, models)
 
 
-def describe(gpu: GpuSummary | None, suggested_gb: float, table: ModelTable) -> ThisDevice:
+def keeper_of(application: Application, secrets: Secrets) -> ModelKeeper:
+    return ModelKeeper(
+        KeeperPorts(
+            shelf=application.shelf,
+            find=application.find_models,
+            take=application.take_model,
+            changed=application.room.models_changed,
+            secrets=secrets,
+        )
+    )
+
+
+def describe(gpu: GpuSummary | None, suggested_gb: float, table: Models) -> ThisDevice:
     starter = next((record for record in table.models if record.starter), None)
     size = starter.download_bytes if starter is not None else 0
     there = starter is not None and is_whole(starter)
