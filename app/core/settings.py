@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 LARGEST_FILE = 1 << 20
 MOST_GB = 4_096
 MOST_CHECKPOINTS = 16
+HIGHEST_PORT = 65_535
 
 
 class RoomDefaults(msgspec.Struct, frozen=True):
@@ -35,6 +36,14 @@ class RoomDefaults(msgspec.Struct, frozen=True):
     hidden: str = "f16"
     checkpoints: Annotated[int, msgspec.Meta(ge=0, le=MOST_CHECKPOINTS)] = 2
     checkpoints_on_disk: bool = True
+    api_clients: bool = True
+
+
+class ServeSettings(msgspec.Struct, frozen=True):
+    """The API for programs on this computer; ``port`` 0: any that is free. Its key is kept with the secrets."""
+
+    on: bool = False
+    port: Annotated[int, msgspec.Meta(ge=0, le=HIGHEST_PORT)] = 8080
 
 
 class RelaySettings(msgspec.Struct, frozen=True):
@@ -62,6 +71,7 @@ class Settings(msgspec.Struct, frozen=True):
     room_weights: bool = True
     """Whether weights are taken from, and given to, other devices of a room."""
     relay: RelaySettings = RelaySettings()
+    serve: ServeSettings = ServeSettings()
     room: RoomDefaults = RoomDefaults()
 
 

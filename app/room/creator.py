@@ -10,6 +10,7 @@ from app.room import messages as m
 from app.room.api.relay import AskRelay
 from app.room.authority import FROM_API, TO_API, counts
 from app.room.events import Event, LinkMeasured, Member, Noticed, RosterChanged
+from app.room.gate import NO_API_CLIENTS
 from app.room.meta import OURS, Meta, read_meta, reduced_api, without_host_marks
 from app.room.model_side import ModelSide, SidePorts
 from app.room.names import clean_name, unique_name
@@ -298,6 +299,13 @@ class Creator:
         before, self.settings = self.settings, settings
         self._peers.broadcast(rules(settings))
         self.side.settings_changed(before)
+        if not settings.api_clients:
+            self._put_programs_out()
+
+    def _put_programs_out(self) -> None:
+        for member in self.members:
+            if member.meta.is_api:
+                self.disconnect(member.id, NO_API_CLIENTS)
 
     def tick(self) -> None:
         self._peers.tick(self.side.watching())

@@ -88,6 +88,7 @@ def room_settings(saved: RoomDefaults) -> RoomSettings:
         precision=known_word(saved.hidden, usual.precision),
         checkpoints=saved.checkpoints,
         checkpoints_on_disk=saved.checkpoints_on_disk,
+        api_clients=saved.api_clients,
     )
 
 
@@ -106,6 +107,7 @@ def room_defaults(settings: RoomSettings) -> RoomDefaults:
         hidden=settings.precision.value,
         checkpoints=settings.checkpoints,
         checkpoints_on_disk=settings.checkpoints_on_disk,
+        api_clients=settings.api_clients,
     )
 
 

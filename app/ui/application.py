@@ -146,6 +146,7 @@ def _connect(window: MainWindow, task: asyncio.Task[Composed | None], link: str)
     window.relay_wanted.connect(composed.use_relay)
     window.sharing_wanted.connect(composed.share_weights)
     room.subscribe(window.offer)
+    _connect_pages(window, composed)
     window.set_device(composed.device)
     window.offer(room.state)
     composed.nearby.show = window.offer_nearby
@@ -157,6 +158,15 @@ def _connect(window: MainWindow, task: asyncio.Task[Composed | None], link: str)
     elif offer is not None and offer.straight_back:
         hand_on(Reopen())
     highlight.prepare()
+
+
+def _connect_pages(window: MainWindow, composed: Composed) -> None:
+    """The API and the models beside the room."""
+    window.wished.connect(composed.wish)
+    composed.api.show, composed.models.show = window.offer_api, window.offer_models
+    composed.application.room.subscribe(lambda _state: composed.api.follow())
+    composed.api.begin()
+    composed.models.begin()
 
 
 def keep_what_is_loaded() -> None:

@@ -26,6 +26,10 @@ from app.room.preferences import (
     surroundings,
 )
 from app.room.settings import RoomSettings
+from app.ui.api_control import ApiControl
+from app.ui.api_view import ApiWish
+from app.ui.model_keeper import KeeperPorts, ModelKeeper
+from app.ui.models_view import ModelWish
 from app.ui.nearby_watch import NearbyWatch
 from app.ui.sheets.relay import RelayWish
 from app.ui.this_device import ThisDevice
@@ -47,6 +51,15 @@ class Composed:
     device: ThisDevice
     nearby: NearbyWatch
     sharing: Sharing
+    api: ApiControl
+    models: ModelKeeper
+
+    def wish(self, wish: ApiWish | ModelWish) -> None:
+        """What a person wants of the API, or of the models on this computer."""
+        if isinstance(wish, ApiWish):
+            self.api.wish(wish)
+        else:
+            self.models.wish(wish)
 
     def remember(self, settings: RoomSettings) -> None:
         """The next room opened here starts with these."""
@@ -67,6 +80,8 @@ class Composed:
     async def close(self) -> None:
         """Leaves the room and ends everything."""
         await self.nearby.close()
+        await self.api.close()
+        await self.models.close()
         await self.application.close()
         await asyncio.to_thread(self.secrets.close)
 
@@ -88,7 +103,21 @@ async def compose() -> Composed:
     )
     suggested = await pledge_of(settings, application.gpu)
     device = describe(application.gpu, suggested, application.shelf.table)
-    return Composed(application, secrets, device, NearbyWatch(around.nearby), sharing)
+    api = ApiControl(application.room.answers, secrets)
+    models = keeper_of(application, secrets)
+    return Composed(application, secrets, device, NearbyWatch(around.nearby), sharing, api, models)
+
+
+def keeper_of(application: Application, secrets: Secrets) -> ModelKeeper:
+    return ModelKeeper(
+        KeeperPorts(
+            shelf=application.shelf,
+            find=application.find_models,
+            take=application.take_model,
+            changed=application.room.models_changed,
+            secrets=secrets,
+        )
+    )
 
 
 def describe(gpu: GpuSummary | None, suggested_gb: float, table: Models) -> ThisDevice:

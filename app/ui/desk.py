@@ -16,6 +16,7 @@ from shiboken6 import isValid
 
 from app.room.state import Phase, RoomState
 from app.ui import theme
+from app.ui.api_view import ApiView
 from app.ui.preferences import Preferences
 from app.ui.screens.header import Header, PlainHeader
 from app.ui.screens.start import StartScreen
@@ -83,7 +84,9 @@ class Desk(QWidget):
     def model(self) -> ModelScreen:
         from app.ui.screens.model import ModelScreen
 
-        return self._joined(ModelScreen())
+        made = self._joined(ModelScreen())
+        made.models_wanted.connect(lambda: self.wanted.emit("models"))
+        return made
 
     @cached_property
     def loading(self) -> LoadingScreen:
@@ -97,6 +100,7 @@ class Desk(QWidget):
 
         made = self._joined(ChatScreen())
         made.side.settings_wanted.connect(lambda: self.wanted.emit("settings"))
+        made.side.api_wanted.connect(lambda: self.wanted.emit("api"))
         made.side.models_wanted.connect(lambda: self.wanted.emit("models"))
         made.speed_wanted.connect(lambda: self.wanted.emit("speed"))
         made.columns_changed.connect(lambda _shown: self._list_shown())
@@ -120,7 +124,10 @@ class Desk(QWidget):
 
     def _connect(self) -> None:
         for source, name in (
+            (self.plain_header.models_wanted, "models"),
+            (self.plain_header.api_wanted, "api"),
             (self.plain_header.settings_wanted, "settings"),
+            (self.header.api_wanted, "api"),
             (self.header.settings_wanted, "settings"),
             (self.header.invite_wanted, "invite"),
             (self.header.menu_wanted, "menu"),
@@ -132,6 +139,7 @@ class Desk(QWidget):
 
     def set_device(self, device: ThisDevice) -> None:
         """The start screen is made for the device; what was typed into the old one is kept."""
+        self.plain_header.set_ready(device.ready)
         code = self.start.code.text if hasattr(self, "start") else ""
         name = self.start.name.name if hasattr(self, "start") else self._preferences.name
         nearby = self.start.nearby.rooms if hasattr(self, "start") else ()
@@ -147,6 +155,10 @@ class Desk(QWidget):
         self.start.intent.connect(self.intent)
         self.start.chosen.connect(self.chosen)
         self._start_page.lines.addWidget(self.start)
+
+    def show_api(self, view: ApiView) -> None:
+        for header in (self.plain_header, self.header):
+            header.show_api(view)
 
     @property
     def draft(self) -> str:

@@ -36,7 +36,8 @@ def chip_note(device: Device) -> str:
         return words.percent(device.progress or 0.0)
     if device.silent or device.away or device.paused:
         return STATUS[device.status].lower()
-    note = words.gb(device.gb) if device.holds_layers else kind_word(device)
+    kind = "program" if device.kind is Kind.API else kind_word(device)
+    note = words.gb(device.gb) if device.holds_layers else kind
     return f"{note} · you" if device.me else note
 
 

@@ -391,10 +391,11 @@ def _chat_scenes() -> dict[str, Scene]:
         "reconnecting-early": Scene(replace(ROOM, phase=Phase.RECONNECTING, me="heron")),
         "speed": Scene(DONE, _open("speed")),
         "menu": Scene(DONE, _open("menu")),
-        "models": Scene(DONE, _open("models")),
     }
 
 
 def scenes() -> dict[str, Scene]:
     """All pictures by name."""
-    return {**_start_scenes(), **_room_scenes(), **_chat_scenes()}
+    from app.ui.gallery_pages import page_scenes
+
+    return {**_start_scenes(), **_room_scenes(), **_chat_scenes(), **page_scenes()}

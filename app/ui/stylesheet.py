@@ -48,6 +48,8 @@ QPushButton[kind="item"]:checked { background: $tint; color: $ink; font-weight: 
 QPushButton[kind="round"] { padding: 0; min-width: ${small}px; max-width: ${small}px; min-height: ${small}px;
   max-height: ${small}px; border-radius: ${small_round}px; }
 QPushButton[kind="code"] { font-family: "$mono"; font-weight: 400; }
+QPushButton[kind="small-bad"] { color: $bad; border-color: $bad; min-height: ${small}px;
+  border-radius: ${small_round}px; padding: 0 ${small_pad}px; }
 QPushButton[kind="small"] { min-height: ${small}px; border-radius: ${small_round}px; padding: 0 ${small_pad}px; }
 
 QLineEdit { color: $ink; background: $card; border: 1px solid $line; border-radius: ${round}px;

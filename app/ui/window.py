@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -14,7 +16,11 @@ from app.room.codes import format_code
 from app.room.intents import Leave
 from app.room.state import Phase, RoomState
 from app.ui import looks
+from app.ui.api_view import ApiView
 from app.ui.desk import Desk
+from app.ui.file_drop import FileDrop
+from app.ui.models_view import FileLook, LookAt, ModelsView
+from app.ui.open_file import choose_model_file
 from app.ui.preferences import Preferences
 from app.ui.save_chat import save_chat
 from app.ui.sheets.stack import Sheets
@@ -31,22 +37,28 @@ SIZE, SMALLEST = QSize(1280, 820), QSize(440, 480)
 
 
 class MainWindow(QMainWindow):
-    """``offer`` takes states as fast as they come and shows the newest twenty times a second."""
+    """``offer`` takes states as fast as they come and shows the newest twenty times a second.
+
+    ``wished`` gives what is wanted of the API (``ApiWish``) and of models (``ModelWish``).
+    """
 
     intent = Signal(object)
     preferred = Signal(object)
     relay_wanted = Signal(object)
     sharing_wanted = Signal(bool)
+    wished = Signal(object)
     closing = Signal()
 
     def __init__(self, device: ThisDevice, preferences: Preferences) -> None:
         super().__init__()
         self.state = RoomState()
+        self._api, self._models = ApiView(), ModelsView()
         self._device = device
         self._preferences = preferences
         self._repaint = QTimer(self, interval=REPAINT_MS, singleShot=True)
         self._repaint.setObjectName("repaint")
         self._repaint.timeout.connect(lambda: self.display(self.state))
+        FileDrop(self).dropped.connect(self.look_at)
         self.setMinimumSize(SMALLEST)
         self.resize(SIZE)
         self.rebuild()
@@ -74,6 +86,8 @@ class MainWindow(QMainWindow):
         self.sheets.preferred.connect(self._prefer)
         self.sheets.relay_wanted.connect(self.relay_wanted)
         self.sheets.sharing_wanted.connect(self.sharing_wanted)
+        self.sheets.wished.connect(self.wished)
+        self.sheets.file_wanted.connect(self._choose_file)
         self.sheets.save_wanted.connect(lambda: save_chat(self, self.state))
         self.sheets.leaving.connect(lambda: self.intent.emit(Leave()))
 
@@ -85,6 +99,30 @@ class MainWindow(QMainWindow):
     def offer(self, state: RoomState) -> None:
         self._tell_changes(self.state, state)
         self.state = state
+        self._repaint_soon()
+
+    def offer_api(self, view: ApiView) -> None:
+        self._api = view
+        self._repaint_soon()
+
+    def offer_models(self, view: ModelsView) -> None:
+        self._models = view
+        self._repaint_soon()
+
+    def look_at(self, path: Path) -> None:
+        """Shows what a model file says of itself, once it is read."""
+        if self._device.ready:
+            self._models = replace(self._models, file=FileLook(path))
+            self.wished.emit(LookAt(path))
+            self.sheets.take(self._api, self._models)
+            self.sheets.open("model-file")
+
+    def _choose_file(self) -> None:
+        path = choose_model_file(self)
+        if path is not None:
+            self.look_at(path)
+
+    def _repaint_soon(self) -> None:
         if not self._repaint.isActive():
             self._repaint.start()
 
@@ -95,9 +133,11 @@ class MainWindow(QMainWindow):
     def display(self, state: RoomState) -> None:
         self.state = state
         self.setWindowTitle(f"Pooled · {format_code(state.code)}" if state.phase.in_room else "Pooled")
+        self.desk.show_api(self._api)
         self.desk.display(state)
         self.toasts.lift(self.desk.foot_height)
         self.toasts.display(state.notices)
+        self.sheets.take(self._api, self._models)
         self.sheets.display(state)
 
     def _tell_changes(self, before: RoomState, now: RoomState) -> None:

@@ -17,6 +17,7 @@ from app.room.state import Offer, RoomState
 from app.ui.application import _connect  # pyright: ignore[reportPrivateUsage]
 from app.ui.compose import Composed
 from app.ui.gallery import CODE, HERE, LINK, scenes
+from app.ui.models_view import LookAgain
 from app.ui.shots import settle
 from app.ui.this_device import ThisDevice
 from app.ui.window import MainWindow
@@ -85,6 +86,17 @@ class FakeNearby:
 
 
 @dataclass
+class FakePage:
+    """The API, or the models: begun once the window shows what they tell."""
+
+    show: object = None
+    begun: list[object] = field(default_factory=list[object])
+
+    def begin(self) -> None:
+        self.begun.append(self.show)
+
+
+@dataclass
 class FakeApplication:
     room: FakeRoom
 
@@ -95,6 +107,12 @@ class FakeComposed:
     device: ThisDevice = HERE
     nearby: FakeNearby = field(default_factory=FakeNearby)
     shared: list[bool] = field(default_factory=list[bool])
+    api: FakePage = field(default_factory=FakePage)
+    models: FakePage = field(default_factory=FakePage)
+    wishes: list[object] = field(default_factory=list[object])
+
+    def wish(self, wish: object) -> None:
+        self.wishes.append(wish)
 
     def use_relay(self, wish: object) -> None: ...
 
@@ -140,3 +158,11 @@ def test_sharing_model_files_is_switched_in_the_settings(
     window.sheets.open("settings")
     window.sheets.sharing_wanted.emit(False)
     assert composed.shared == [False]
+
+
+def test_the_api_and_the_models_are_shown_and_wished_for(stage: Stage) -> None:
+    window = stage(OWN)
+    composed = connected(window, OWN)
+    assert (composed.api.begun, composed.models.begun) == ([window.offer_api], [window.offer_models])
+    window.sheets.open("models")
+    assert composed.wishes == [LookAgain()]

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QVBoxLayout, QWidget
 from app.room.codes import format_code
 from app.room.state import RoomState
 from app.ui import theme, words
+from app.ui.api_view import ApiView
 from app.ui.paint import painting
 from app.ui.widgets.button import Button, round_button
 from app.ui.widgets.chip_bar import ChipBar
@@ -41,6 +42,7 @@ class MarkButton(QAbstractButton):
 class Header(QWidget):
     leave_wanted = Signal()
     invite_wanted = Signal()
+    api_wanted = Signal()
     settings_wanted = Signal()
     menu_wanted = Signal()
     device_picked = Signal(str)
@@ -63,9 +65,7 @@ class Header(QWidget):
         self.chips.all_wanted.connect(self.devices_wanted)
         self.total = label("", theme.SMALL, 400, "muted")
         self.invite = Button("Invite", "primary", self.invite_wanted.emit)
-        self.serve = Button("Serve API")
-        self.serve.setEnabled(False)
-        self.serve.setToolTip("The local API is not in this version yet")
+        self.serve = Button(ApiView().button, "", self.api_wanted.emit)
         self.settings = round_button("settings", "Settings", self.settings_wanted.emit)
         self.menu = round_button("menu", "Menu", self.menu_wanted.emit)
         self._first, self._second = QHBoxLayout(), QHBoxLayout()
@@ -107,9 +107,15 @@ class Header(QWidget):
         self._show_right()
 
     def _show_right(self) -> None:
-        self.serve.setVisible(not self._narrow and self.width() >= theme.px(960))
+        wide = self.width() >= theme.px(960)
+        self.total.setVisible(wide or self._has_list or bool(self._narrow))
+        self.serve.setVisible(not self._narrow and (wide or not self._has_list))
         self.settings.setVisible(not self._narrow and not self._has_list)
         self.menu.setVisible(bool(self._narrow))
+
+    def show_api(self, view: ApiView) -> None:
+        self.serve.setText(view.button)
+        self.serve.setToolTip(view.words)
 
     def display(self, state: RoomState) -> None:
         self.code.setText(format_code(state.code))
@@ -120,8 +126,10 @@ class Header(QWidget):
 
 
 class PlainHeader(QWidget):
-    """Before any room: the mark, the name, Settings."""
+    """Before any room: the mark, the name, Models, the API, Settings."""
 
+    models_wanted = Signal()
+    api_wanted = Signal()
     settings_wanted = Signal()
 
     def __init__(self) -> None:
@@ -131,8 +139,21 @@ class PlainHeader(QWidget):
         self.setFixedHeight(theme.px(theme.HEADER))
         line = QHBoxLayout(self)
         line.setContentsMargins(theme.px(20), 0, theme.px(12), 0)
-        line.setSpacing(theme.px(14))
+        line.setSpacing(theme.px(4))
         line.addWidget(Mark(24))
+        line.addSpacing(theme.px(10))
         line.addWidget(label("Pooled", theme.BODY, 600))
         line.addStretch(1)
-        line.addWidget(Button("Settings", "quiet", self.settings_wanted.emit))
+        self.models = Button("Models", "quiet", self.models_wanted.emit)
+        self.serve = Button(ApiView().button, "quiet", self.api_wanted.emit)
+        for button in (self.models, self.serve, Button("Settings", "quiet", self.settings_wanted.emit)):
+            line.addWidget(button)
+
+    def show_api(self, view: ApiView) -> None:
+        self.serve.setText(view.button)
+        self.serve.setToolTip(view.words)
+
+    def set_ready(self, ready: bool) -> None:
+        """Models and the API are known only some seconds after the window."""
+        for button in (self.models, self.serve):
+            button.setEnabled(ready)

@@ -52,7 +52,7 @@ def context_words(state: RoomState) -> str:
 
 class ModelScreen(QWidget):
     intent = Signal(object)
-    invite_wanted = Signal()
+    models_wanted = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,6 +61,7 @@ class ModelScreen(QWidget):
         self._side = MemorySide()
         for part in (self._picker, self._side):
             part.intent.connect(self.intent)
+        self._picker.models_wanted.connect(self.models_wanted)
         self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._columns.setSpacing(theme.px(24))
         self._columns.addWidget(self._picker, 1, Qt.AlignmentFlag.AlignTop)
@@ -86,6 +87,7 @@ class ModelScreen(QWidget):
 
 class Picker(QWidget):
     intent = Signal(object)
+    models_wanted = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +107,8 @@ class Picker(QWidget):
 
     def _build(self) -> None:
         lines = column(self, 8)
-        lines.addWidget(label("Choose a model", theme.TITLE, 600))
+        every = Button("All models", "link", self.models_wanted.emit)
+        lines.addLayout(row(label("Choose a model", theme.TITLE, 600), None, every))
         lines.addWidget(
             label("Anyone in the room may start it. Each device fetches only its own layers.", tone="muted", wrap=True)
         )

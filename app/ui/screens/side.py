@@ -1,4 +1,4 @@
-"""The left column: the room's conversation, Models, Settings."""
+"""The left column: the room's conversation, Models, Serve API, Settings."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class SideColumn(QWidget):
 
     intent = Signal(object)
     models_wanted = Signal()
+    api_wanted = Signal()
     settings_wanted = Signal()
     leave_wanted = Signal()
     done = Signal()
@@ -48,7 +49,8 @@ class SideColumn(QWidget):
         lines.addWidget(self._heading)
         lines.addWidget(self._conversation)
         lines.addStretch(1)
-        for text, wanted in (("Models", self.models_wanted), ("Settings", self.settings_wanted)):
+        pages = (("Models", self.models_wanted), ("Serve API", self.api_wanted), ("Settings", self.settings_wanted))
+        for text, wanted in pages:
             lines.addWidget(Button(text, "item", lambda wanted=wanted: self._tell(wanted)))
         if in_sheet:
             lines.addWidget(Button("Leave the room", "item", lambda: self._tell(self.leave_wanted)))

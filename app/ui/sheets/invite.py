@@ -10,7 +10,8 @@ from app.room.state import RoomState
 from app.ui import theme
 from app.ui.fonts import font
 from app.ui.widgets.card import column
-from app.ui.widgets.invite_box import CopyLink
+from app.ui.widgets.copy_button import CopyButton
+from app.ui.widgets.invite_box import COPY
 from app.ui.widgets.qr import Qr
 from app.ui.widgets.row import row
 from app.ui.widgets.text import code_label, label
@@ -28,7 +29,7 @@ class InviteSheet(QWidget):
         self._link.setReadOnly(True)
         self._link.setFont(font(theme.TINY, mono=True))
         self._link.setAccessibleName("Invite link")
-        self._copy = CopyLink("primary")
+        self._copy = CopyButton(COPY, "primary")
         self._says = label("", theme.SMALL, 400, "muted", wrap=True)
         self._says.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         lines = column(self, 12)
@@ -49,7 +50,7 @@ class InviteSheet(QWidget):
         self._qr.set_text(link or code)
         self._link.setText(link or code)
         self._link.setCursorPosition(0)
-        self._copy.link = link or code
+        self._copy.copies = link or code
         self._says.setText(self._words(state))
 
     def _words(self, state: RoomState) -> str:

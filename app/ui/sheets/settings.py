@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.core.settings import load_settings
 from app.room.intents import ChangeSettings
@@ -24,6 +24,7 @@ from app.ui.widgets.button import Button
 from app.ui.widgets.card import column, rule
 from app.ui.widgets.row import row
 from app.ui.widgets.segmented import Segmented
+from app.ui.widgets.setting import Setting
 from app.ui.widgets.switch import Switch
 from app.ui.widgets.text import label
 
@@ -35,31 +36,6 @@ SHARED = {
     False: "Every file is fetched from its source, and none is given away.",
 }
 Choice = TypeVar("Choice", bound=Hashable)
-
-
-class Setting(QWidget):
-    """A name, one sentence about the present choice, and the control; below each other where it is narrow."""
-
-    def __init__(self, name: str, control: QWidget) -> None:
-        super().__init__()
-        self._help = label("", theme.SMALL, 400, "muted", wrap=True)
-        said = column(spacing=2)
-        said.addWidget(label(name, weight=500, wrap=True))
-        said.addWidget(self._help)
-        self._line = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.setSpacing(theme.px(12))
-        self._line.addLayout(said, 1)
-        self._line.addWidget(control)
-        self._small = isinstance(control, Switch)
-
-    def say(self, text: str) -> None:
-        self._help.setText(text)
-        self._help.setVisible(bool(text))
-
-    def stack(self, narrow: bool) -> None:
-        below = narrow and not self._small
-        self._line.setDirection(QBoxLayout.Direction.TopToBottom if below else QBoxLayout.Direction.LeftToRight)
 
 
 class SettingsSheet(QWidget):
@@ -98,6 +74,16 @@ class SettingsSheet(QWidget):
             lambda s: s.ask_first,
             _with("ask_first"),
             ("You press Allow for every device that comes with the code.", "Anyone with the code gets in."),
+        )
+        self._switch(
+            lines,
+            "Programs may ask",
+            lambda s: s.api_clients,
+            _with("api_clients"),
+            (
+                "Programs on the room's computers get answers from its model.",
+                "Programs get no answers, and those that were in the room are disconnected.",
+            ),
         )
         _heading(lines, "Conversation")
         self._choice(lines, "Who reads the chat", VISIBLE, lambda s: s.visibility, _with("visibility"))

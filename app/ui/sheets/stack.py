@@ -9,6 +9,8 @@ from PySide6.QtWidgets import QWidget
 
 from app.room.intents import AnswerHeir
 from app.room.state import RoomState
+from app.ui.api_view import ApiView
+from app.ui.models_view import LookAgain, ModelsView
 from app.ui.preferences import Preferences
 from app.ui.screens.side import SideColumn
 from app.ui.screens.speed import SpeedColumn
@@ -16,7 +18,6 @@ from app.ui.sheets.allow import AllowDialog
 from app.ui.sheets.confirm import Confirm
 from app.ui.sheets.device import DeviceCard, DevicesSheet
 from app.ui.sheets.invite import InviteSheet
-from app.ui.sheets.models import ModelsSheet
 from app.ui.sheets.settings import SettingsSheet
 from app.ui.widgets.device_chip import DeviceChip
 from app.ui.widgets.overlay import Overlay
@@ -25,10 +26,14 @@ SIDE_SHEET = 320
 
 
 class Sheets(QObject):
+    """``wished`` gives an ``ApiWish`` or a ``ModelWish``; ``file_wanted`` asks for a model file to be chosen."""
+
     intent = Signal(object)
     preferred = Signal(object)
     relay_wanted = Signal(object)
     sharing_wanted = Signal(bool)
+    wished = Signal(object)
+    file_wanted = Signal()
     save_wanted = Signal()
     leaving = Signal()
 
@@ -37,10 +42,15 @@ class Sheets(QObject):
         self._desk = desk
         self._preferences = preferences
         self._state = RoomState()
+        self._api, self._models = ApiView(), ModelsView()
         self._refresh: Callable[[RoomState], None] | None = None
         self.sheet: Overlay | None = None
         self.door: Overlay | None = None
         self._heir: Overlay | None = None
+
+    def take(self, api: ApiView, models: ModelsView) -> None:
+        """What the pages beside the room show from the next ``display`` on."""
+        self._api, self._models = api, models
 
     def display(self, state: RoomState) -> None:
         if not state.phase.in_room and self._state.phase.in_room:
@@ -96,6 +106,10 @@ class Sheets(QObject):
                 self._open_settings()
             case "models":
                 self._open_models()
+            case "model-file":
+                self._open_model_file()
+            case "api":
+                self._open_api()
             case "devices":
                 devices = DevicesSheet()
                 devices.intent.connect(self.intent)
@@ -130,16 +144,38 @@ class Sheets(QObject):
         self._show(sheet, "Settings", sheet.WIDTH, sheet.display)
 
     def _open_models(self) -> None:
+        from app.ui.sheets.models import ModelsSheet
+
         sheet = ModelsSheet()
         sheet.intent.connect(self.intent)
+        sheet.wished.connect(self.wished)
+        sheet.file_wanted.connect(self.file_wanted)
         sheet.done.connect(self.close)
-        self._show(sheet, "Models", sheet.WIDTH, sheet.display)
+        self._show(sheet, "Models", sheet.WIDTH, lambda state: sheet.display(self._models, state))
+        self.wished.emit(LookAgain())
+
+    def _open_model_file(self) -> None:
+        from app.ui.sheets.model_file import ModelFileSheet
+
+        sheet = ModelFileSheet()
+        sheet.intent.connect(self.intent)
+        sheet.wished.connect(self.wished)
+        sheet.done.connect(self.close)
+        self._show(sheet, "Model file", sheet.WIDTH, lambda state: sheet.display(self._models.file, state))
+
+    def _open_api(self) -> None:
+        from app.ui.sheets.api import ApiSheet
+
+        sheet = ApiSheet()
+        sheet.wished.connect(self.wished)
+        self._show(sheet, "Serve API", sheet.WIDTH, lambda state: sheet.display(self._api, state))
 
     def _open_menu(self) -> None:
         menu = SideColumn(in_sheet=True)
         menu.intent.connect(self.intent)
         menu.done.connect(self.close)
         menu.models_wanted.connect(lambda: self.open("models"))
+        menu.api_wanted.connect(lambda: self.open("api"))
         menu.settings_wanted.connect(lambda: self.open("settings"))
         menu.leave_wanted.connect(self._ask_to_leave)
         self._show(menu, "Menu", SIDE_SHEET, menu.display)

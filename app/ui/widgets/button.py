@@ -12,7 +12,7 @@ from app.ui import theme
 from app.ui.fonts import font
 from app.ui.widgets.icon import icon
 
-SMALL_KINDS = frozenset({"small", "action"})
+SMALL_KINDS = frozenset({"small", "small-bad", "action"})
 
 
 class Button(QPushButton):

@@ -6,20 +6,19 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QColor, QFontMetricsF, QTextCharFormat, QTextCursor, QTextOption, QWheelEvent
-from PySide6.QtWidgets import QApplication, QFrame, QSizePolicy, QTextEdit
+from PySide6.QtWidgets import QFrame, QSizePolicy, QTextEdit
 
 from app.ui import theme
 from app.ui.fonts import font
 from app.ui.highlight import coloured_spans, prepared
 from app.ui.markdown import Block
-from app.ui.widgets.button import Button
 from app.ui.widgets.card import column
+from app.ui.widgets.copy_button import CopyButton
 from app.ui.widgets.row import row
 from app.ui.widgets.slices import Slices
 from app.ui.widgets.text import label
 
 LINE_HEIGHT = 1.2
-SHOW_COPIED_MS = 1500
 ASK_AGAIN_MS = 30
 
 
@@ -58,7 +57,7 @@ class CodeBlock(QFrame):
         self._block = Block("", code=True)
         self._coloured = False
         self._language = label("", theme.TINY, 400, "muted")
-        self._copy = Button("Copy", "quiet", self._copied)
+        self._copy = CopyButton(kind="quiet")
         self._copy.setFont(font(theme.TINY))
         self._code = _Code()
         inside = column(self, 2)
@@ -70,6 +69,7 @@ class CodeBlock(QFrame):
         if block != self._block:
             self._grow(block.text)
             self._block = block
+            self._copy.copies = block.text
             self._language.setText(block.language or "code")
             self._code.fit()
         if complete and not self._coloured:
@@ -87,6 +87,8 @@ class CodeBlock(QFrame):
             cursor.select(QTextCursor.SelectionType.Document)
             cursor.insertText(code)
             self._space(cursor)
+            # The field's own cursor went along to the end, and would scroll a wide line there.
+            self._code.moveCursor(QTextCursor.MoveOperation.Start)
         self._coloured = False
 
     def _space(self, cursor: QTextCursor) -> None:
@@ -111,8 +113,3 @@ class CodeBlock(QFrame):
             cursor.mergeCharFormat(form)
             if i % 8 == 0:
                 yield
-
-    def _copied(self) -> None:
-        QApplication.clipboard().setText(self._block.text)
-        self._copy.setText("Copied")
-        QTimer.singleShot(SHOW_COPIED_MS, self._copy, lambda: self._copy.setText("Copy"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import QInputMethodEvent, QKeyEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QTextEdit
 
@@ -69,6 +69,10 @@ class _Box(QTextEdit):
         self.setAccessibleName("Your question")
         self.document().setDocumentMargin(0)
         self.textChanged.connect(self.fit)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """A file that is dropped here is the window's."""
+        return not source.hasUrls() and super().canInsertFromMimeData(source)
 
     def inputMethodEvent(self, event: QInputMethodEvent) -> None:
         self._composing = bool(event.preeditString())

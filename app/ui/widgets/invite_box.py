@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import Signal
 
 from app.room.codes import format_code
 from app.room.state import Invite
 from app.ui import theme
-from app.ui.widgets.button import Button
 from app.ui.widgets.card import Card, column
+from app.ui.widgets.copy_button import CopyButton
 from app.ui.widgets.qr import Qr
 from app.ui.widgets.row import row
 from app.ui.widgets.text import code_label, label
 
-SHOW_COPIED_MS = 1500
-
-
-class CopyLink(Button):
-    """Says when it has copied."""
-
-    def __init__(self, kind: str = "") -> None:
-        super().__init__("Copy link", kind, self._copied)
-        self.keep_width_for("Copy link")
-        self.link = ""
-
-    def _copied(self) -> None:
-        QApplication.clipboard().setText(self.link)
-        self.setText("Copied")
-        QTimer.singleShot(SHOW_COPIED_MS, self, lambda: self.setText("Copy link"))
+COPY = "Copy link"
 
 
 class InviteBox(Card):
@@ -39,7 +24,7 @@ class InviteBox(Card):
         self.setAccessibleName("Bring another device")
         self._qr = Qr(theme.px(112))
         self._code = code_label("", theme.HEAD, 500)
-        self._copy = CopyLink()
+        self._copy = CopyButton(COPY)
         said = column(spacing=6)
         said.addWidget(self._code)
         said.addWidget(label("Scan with a phone, or send the link.", theme.SMALL, 400, "muted", wrap=True))
@@ -55,4 +40,4 @@ class InviteBox(Card):
         if invite is not None:
             self._code.setText(format_code(invite.code))
             self._qr.set_text(invite.link or invite.code)
-            self._copy.link = invite.link or format_code(invite.code)
+            self._copy.copies = invite.link or format_code(invite.code)

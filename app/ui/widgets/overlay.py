@@ -59,6 +59,7 @@ class Overlay(QWidget):
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setWidgetResizable(True)
+        self._scroll = scroll
         self._inner = _padded(content, bottom=24, top=12 if self._closable else 24)
         scroll.setWidget(self._inner)
         scroll.viewport().setAutoFillBackground(False)
@@ -123,9 +124,10 @@ class Overlay(QWidget):
             return True
         focused = QApplication.focusWidget()
         at = chain.index(focused) if focused in chain else (-1 if next else 0)
-        chain[(at + (1 if next else -1)) % len(chain)].setFocus(
-            Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason
-        )
+        wanted = chain[(at + (1 if next else -1)) % len(chain)]
+        wanted.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
+        if self._inner.isAncestorOf(wanted):
+            self._scroll.ensureWidgetVisible(wanted)
         return True
 
     def _chain(self) -> list[QWidget]:

@@ -13,9 +13,12 @@ from app.ui.fonts import font
 from app.ui.paint import CENTRE, fill, outline, painting, write
 
 
-class _Segment(QRadioButton):
-    def __init__(self, text: str) -> None:
+class Segment(QRadioButton):
+    """One choice; ``framed`` where no pill lies around it."""
+
+    def __init__(self, text: str, *, framed: bool = False) -> None:
         super().__init__(text)
+        self._framed = framed
         self.setFont(font(theme.BODY, 500))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -37,6 +40,9 @@ class _Segment(QRadioButton):
         with painting(self) as painter:
             if self.isChecked():
                 fill(painter, box, palette.tint, box.height() / 2)
+            if self._framed:
+                line = palette.accent if self.isChecked() else palette.line
+                outline(painter, box, line, box.height() / 2 - 0.5)
             if not self.isEnabled():
                 painter.setOpacity(0.45)
             write(painter, box, self.text(), self.font(), colour, CENTRE)
@@ -55,7 +61,7 @@ class Segmented(QWidget):
         self._row.setContentsMargins(4, 4, 4, 4)
         self._row.setSpacing(2)
         self._choices: tuple[tuple[Hashable, str], ...] = ()
-        self._segments: dict[Hashable, _Segment] = {}
+        self._segments: dict[Hashable, Segment] = {}
         self._group = QButtonGroup(self)
         self.set_choices(choices)
 
@@ -68,8 +74,8 @@ class Segmented(QWidget):
             old.deleteLater()
         self._segments = {key: self._segment(key, text) for key, text in choices}
 
-    def _segment(self, key: Hashable, text: str) -> _Segment:
-        made = _Segment(text)
+    def _segment(self, key: Hashable, text: str) -> Segment:
+        made = Segment(text)
         self._group.addButton(made)
         self._row.addWidget(made)
         made.clicked.connect(lambda _checked=False: self.chosen.emit(key))

@@ -188,6 +188,16 @@ async def test_the_owner_may_turn_programs_away(world: ToolWorld) -> None:
     assert (await asked(world, heron, said("Hello?"))).refused.code is Refusal.OFF
 
 
+async def test_programs_in_the_room_are_put_out_when_they_may_not_ask(world: ToolWorld) -> None:
+    otter, heron = await world.started(8, 0.5)
+    tool = await world.join("bridge", 0, otter, gpu=False, meta=PROGRAM)
+    await world.until(lambda: len(otter.state.devices) == 3)
+    otter.do(it.ChangeSettings(replace(otter.state.settings, api_clients=False)))
+    await world.until(lambda: tool.state.phase is Phase.OVER)
+    assert [device.name for device in otter.state.devices if not device.away] == ["otter", "heron"]
+    assert heron.state.phase is Phase.ONLINE
+
+
 async def test_without_a_model_there_is_nobody_to_ask(world: ToolWorld) -> None:
     (otter,) = await world.room(8)
     assert (await asked(world, otter, said("Hello?"))).refused.code is Refusal.GONE
