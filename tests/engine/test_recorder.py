@@ -12,7 +12,7 @@ from app.engine.device import Gpu
 from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
 from app.engine.options import Options
-from app.engine.recorder import MOST_KEPT, Recorder
+from app.engine.recorder import MOST_KEPT, WORTH_RECORDING, Recorder
 from app.engine.runner import Runner
 from app.engine.types import ColumnClass, KvFormat, Part
 from tests.engine.models import Shape, write_model
@@ -35,7 +35,8 @@ def recorder_of(engine: Engine) -> Recorder:
 
 
 def kept_by(engine: Engine) -> int:
-    return len(recorder_of(engine)._kept)  # pyright: ignore[reportPrivateUsage]
+    known = recorder_of(engine)._known  # pyright: ignore[reportPrivateUsage]
+    return sum(kind.ahead is not None for kind in known.values())
 
 
 def steps(engine: Engine) -> list[np.ndarray]:
@@ -48,33 +49,65 @@ def steps(engine: Engine) -> list[np.ndarray]:
 
 
 def test_a_step_recorded_ahead_has_the_same_bits(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(WORTH_RECORDING):
+        steps(engine)
     ahead = steps(engine)
-    again = steps(engine)
-    monkeypatch.setattr(Recorder, "_taken", lambda *_arguments: None)
+    monkeypatch.setattr(Recorder, "_is_worth", lambda *_arguments: False)
+    recorder_of(engine).forget()
     fresh = steps(engine)
-    assert all(np.array_equal(a, b) for a, b in zip(ahead, again, strict=True))
     assert all(np.array_equal(a, b) for a, b in zip(ahead, fresh, strict=True))
 
 
-def test_a_step_like_the_last_is_not_recorded_again(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine.decode(5, 0)
-    encoded: list[object] = []
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Every recording that is made."""
+    made: list[object] = []
     encode = Runner.encode
 
     def counted(runner: Runner, *arguments: object) -> object:
-        encoded.append(arguments)
+        made.append(arguments)
         return encode(runner, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Runner, "encode", counted)
-    engine.decode(6, 1)
-    assert len(encoded) == 1, "only the one for the next step"
-    engine.tokens([7, 8], 2, STEP)
-    assert len(encoded) == 3, "another step and the one after it"
+    return made
 
 
-def test_few_recordings_are_kept_and_none_after_the_end(engine: Engine) -> None:
-    for width in range(1, 17):
-        engine.candidates(engine.tokens([5] * width, 0, STEP))
+def test_a_step_that_comes_often_is_recorded_ahead(engine: Engine, encoded: list[object]) -> None:
+    for position in range(WORTH_RECORDING):
+        engine.decode(5, position)
+    assert len(encoded) == WORTH_RECORDING + 1, "the last time also for the next one"
+    engine.decode(6, WORTH_RECORDING)
+    assert len(encoded) == WORTH_RECORDING + 2, "only the one for the next step"
+    engine.tokens([7, 8], WORTH_RECORDING + 1, STEP)
+    assert len(encoded) == WORTH_RECORDING + 3, "another kind of step, for the first time"
+
+
+def test_recordings_are_hardly_ever_thrown_away(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is not submitted leaks in the library below."""
+    discarded: list[object] = []
+    monkeypatch.setattr(Runner, "discard", lambda _runner, encoded: discarded.append(encoded))
+    for _ in range(WORTH_RECORDING + 1):
+        for width in range(1, 17):
+            engine.candidates(engine.tokens([5] * width, 0, STEP))
     assert 0 < kept_by(engine) <= MOST_KEPT
+    assert not discarded
+
+
+def test_none_is_kept_after_the_end(engine: Engine) -> None:
+    for position in range(WORTH_RECORDING):
+        engine.decode(5, position)
+    assert kept_by(engine) == 1
     engine.close()
     assert kept_by(engine) == 0
+
+
+def test_a_kind_that_stopped_coming_makes_room(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.engine.recorder.MOST_KEPT", 1)
+    monkeypatch.setattr("app.engine.recorder.FORGOTTEN_AFTER", 5)
+    for position in range(WORTH_RECORDING):
+        engine.decode(5, position)
+    for _ in range(WORTH_RECORDING + 5):
+        engine.tokens([5, 6], 0, STEP)
+    assert kept_by(engine) == 1
+    known = recorder_of(engine)._known  # pyright: ignore[reportPrivateUsage]
+    assert next(kind for kind in known.values() if kind.ahead is not None).runs > WORTH_RECORDING
