@@ -48,9 +48,10 @@ CHAIN_ONLY: frozenset[type[m.Message]] = frozenset(
 FROM_API: frozenset[type[m.Message]] = frozenset({m.Ask, m.StopAnswer, m.Leaving, m.Bye})
 """All that an API client may do: it asks, and rules nothing in the room."""
 TO_API: frozenset[type[m.Message]] = frozenset(
-    {m.Roster, m.ReadyAll, m.StartFailed, m.Degraded, m.Bye, m.Leaving, m.HandedOver}
+    {m.Roster, m.ReadyAll, m.StartFailed, m.Degraded, m.RoomMap, m.Bye, m.Leaving, m.HandedOver}
 )
-"""What an API client hears beside the answers to its own asks; to it the creator runs the model."""
+"""What an API client hears beside the answers to its own asks; to it the creator runs the model. The map of a running
+answer is its sign of life while a prompt is read."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from app.core.clock import Clock
 from app.engine.speculate import ALONE_DEPTHS, SPLIT_DEPTHS, DepthControl
@@ -20,6 +21,7 @@ from app.room.pending import PendingControl
 from app.room.ports import Compute, Link
 from app.room.precision import Precision
 
+T = TypeVar("T")
 COLUMNS = 16
 Shape = Awaitable[Shaping | None]
 NOT_A_NUMBER = "Try another model file, or run the model on one device."
@@ -126,8 +128,7 @@ class Chain:
 
     async def send(self, ids: Sequence[int], position: int, kind: ColumnClass) -> asyncio.Future[Floats]:
         """Runs the own layers and sends the columns on; the future is their hidden states back here."""
-        states = await self._compute.tokens(ids, position, kind)
-        self._still_dealt()
+        states = await self._own(self._compute.tokens(ids, position, kind))
         if looks_bad(states):
             raise LapFailed("This device computed numbers that are none.", NOT_A_NUMBER, repairable=False)
         if self.alone:
@@ -175,17 +176,22 @@ class Chain:
         """A word, and guesses after it, through all layers and the head; ``shape`` is what their logits get."""
         began = self._clock.now()
         if self.alone and len(ids) == 1 and not self._compute.drafts and shape is None:
-            candidates = await self._compute.decode(ids[0], position)
-            self._still_dealt()
+            candidates = await self._own(self._compute.decode(ids[0], position))
             self._measured(began, self._clock.now())
             return Step([candidates], None)
         lap = await self.send(ids, position, ColumnClass.STEP)
         sent = self._clock.now()
         states = await lap
-        found = await self._compute.candidates(states, await shape if shape is not None else None)
-        self._still_dealt()
+        found = await self._own(self._compute.candidates(states, await shape if shape is not None else None))
         self._measured(began, self._clock.now() if self.alone else sent)
         return Step(found, states)
+
+    async def _own(self, work: Awaitable[T]) -> T:
+        """This device's part. What fails because the layers are dealt anew is that loss, whatever the engine says."""
+        try:
+            return await work
+        finally:
+            self._still_dealt()
 
     def _measured(self, began: float, own_until: float) -> None:
         self.stats = self.stats.measured(self._clock.now() - began, own_until - began)

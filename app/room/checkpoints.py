@@ -15,11 +15,12 @@ WORTH_SAVING = 64
 
 
 class Keep(Enum):
-    """Why a state is kept: answers in turn, one fixed start of all prompts, one start of a last question."""
+    """Why a state is kept: answers in turn, a fixed start of all prompts, the start and the end of a last question."""
 
     ANSWER = "answer"
     PIN = "pin"
     TURN = "turn"
+    ASKED = "asked"
 
 
 @dataclass(frozen=True)
@@ -74,15 +75,17 @@ class Checkpoints:
 
     def add(self, checkpoint: Checkpoint) -> list[int]:
         """Keeps one more and returns the slots it drives out."""
-        out = self._driven_out(checkpoint.keep)
+        out = self._driven_out(checkpoint)
         self.forget(out)
         self._clock += 1
         self.kept.append(replace(checkpoint, used=self._clock))
         return out
 
-    def _driven_out(self, keep: Keep) -> list[int]:
-        alike = sorted((kept for kept in self.kept if kept.keep is keep), key=lambda kept: kept.used)
-        room = self.answers - 1 if keep is Keep.ANSWER else 0
+    def _driven_out(self, new: Checkpoint) -> list[int]:
+        """Sooner an earlier state of the same conversation than the last one of another."""
+        alike = [kept for kept in self.kept if kept.keep is new.keep]
+        alike.sort(key=lambda kept: (not _begins(new.ids, kept.ids), kept.used))
+        room = self.answers - 1 if new.keep is Keep.ANSWER else 0
         return [kept.slot for kept in alike[: max(len(alike) - room, 0)]]
 
     def best(self, ids: Sequence[int], longer_than: int = 0, but: int = 0) -> Checkpoint | None:

@@ -216,6 +216,8 @@ class Creator:
                 """The creator's own settings count, whatever a model host says."""
             case m.PastIs():
                 self.side.heard_past(read_past(message))
+            case m.Ask() | m.StopAnswer() if member.meta.is_api and not message.rid:
+                """A program asks under a name of its own, and never in the chat."""
             case m.Ask() | m.StopAnswer() if member.meta.is_api and not self.side.hosts:
                 self._programs.ask(member, message)
             case _ if self._programs.answered(message):
@@ -227,7 +229,7 @@ class Creator:
 
     def _tell_programs(self, message: m.Message) -> None:
         """What another device that runs the model says of it; API clients hear only the creator."""
-        if isinstance(message, m.ReadyAll | m.StartFailed | m.Degraded):
+        if isinstance(message, m.ReadyAll | m.StartFailed | m.Degraded | m.RoomMap):
             for member in self.members:
                 if member.meta.is_api:
                     self.send(member.id, message)

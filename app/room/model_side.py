@@ -280,6 +280,8 @@ class ModelSide:
         """What a model host's message means for this device's screen and for whom it follows."""
         if self.asks.heard(message):
             return
+        if isinstance(message, m.RoomMap):
+            self.asks.alive()
         self._observe(message)
         view = View(self.host_id, self._settings(), self._ports.label)
         for event in to_events(message, view):

@@ -30,9 +30,9 @@ class Screens:
                 tell_one(self._crowd, member.id, told)
 
 
-def pieces(text: str) -> Iterator[m.Token]:
-    """A text of any length as messages."""
-    return (m.Token(text=text[start : start + PIECE]) for start in range(0, len(text), PIECE))
+def pieces(text: str, source: int = 0) -> Iterator[m.Token]:
+    """A text of any length as messages; ``source`` as ``Token.d``."""
+    return (m.Token(text=text[start : start + PIECE], d=source) for start in range(0, len(text), PIECE))
 
 
 def _hidden(message: m.AnswerStart | m.Token | m.AnswerDone) -> m.Message | None:

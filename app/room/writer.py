@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from app.core.clock import Clock
-from app.core.errors import DeviceLost, PooledError
+from app.core.errors import DeviceLost, PooledError, PromptError
 from app.room.answering import Draft, Running, Written
 from app.room.chain import Chain
 from app.room.checkpoints import WORTH_SAVING, Keep, Mark
@@ -75,8 +75,12 @@ class Writer:
 
     async def save(self) -> None:
         """Before an answer counts as over: what is asked next must find the devices free."""
-        if self._dealing.chain is not None:
-            self.held = await self._saves.keep(self._dealing.chain, self.held, Keep.ANSWER)
+        if self._dealing.chain is None:
+            return
+        before = self.held
+        kept = await self._saves.keep(self._dealing.chain, before, Keep.ANSWER)
+        if self.held is before:  # nothing was lost meanwhile
+            self.held = kept
 
     # -- one attempt --------------------------------------------------------------------------------------------
 
@@ -128,10 +132,11 @@ class Writer:
         now.generation = generation
         try:
             ending = await generation.run()
-        except PooledError:
+        except PooledError as error:
             self.held = Held()
             now.record = _longer(now.record, generation.held.fed)
-            await self._distrust(generation.chain)
+            if not isinstance(error, PromptError):
+                await self._distrust(generation.chain)
             raise
         finally:
             now.drafts = now.acceptance
@@ -144,7 +149,7 @@ class Writer:
         return ending
 
     async def _distrust(self, chain: Chain) -> None:
-        """Saved states stay good when a device is gone; after any other failure nobody can know."""
+        """Saved states stay good when a device is gone or a form was left; after other failures nobody can know."""
         if chain.whole and self._dealing.chain is chain:
             await self._saves.clear(chain)
 

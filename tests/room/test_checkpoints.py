@@ -42,7 +42,15 @@ def test_answers_drive_out_the_least_used_answer_only() -> None:
     assert slots(checkpoints) == [1, 2, 4, 9]
 
 
-@pytest.mark.parametrize("keep", [Keep.PIN, Keep.TURN])
+def test_one_conversation_drives_out_its_own_earlier_state_first() -> None:
+    """A program's next answer costs another conversation nothing."""
+    checkpoints = kept(([1, 2], Keep.ANSWER), ([7, 8], Keep.ANSWER))
+    assert checkpoints.best([1, 2, 3]) is not None
+    assert checkpoints.add(Checkpoint(9, held([1, 2, 3, 4]), Keep.ANSWER)) == [1]
+    assert checkpoints.best([7, 8, 9]) is not None
+
+
+@pytest.mark.parametrize("keep", [Keep.PIN, Keep.TURN, Keep.ASKED])
 def test_a_new_pin_or_turn_takes_the_place_of_the_old_one(keep: Keep) -> None:
     checkpoints = kept(([1], keep), ([1, 2], Keep.ANSWER))
     assert checkpoints.add(Checkpoint(9, held([5]), keep)) == [1]

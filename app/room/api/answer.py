@@ -20,13 +20,15 @@ from app.room.drafter import Source
 
 @dataclass
 class AskAnswer(Answering):
-    """``asker`` is a peer id, ``rid`` its name for the ask; ``sampling`` what holds where the ask leaves it open.
+    """``asker`` is the peer that is answered, ``behalf`` the one whose ask it is, ``rid`` its name for it; ``sampling``
+    what holds where the ask leaves it open.
 
     ``on_begun`` hears how many tokens the prompt has, ``on_pieces`` what became whole.
     """
 
     ask: Ask = field(default_factory=lambda: Ask(()))
     asker: str = ""
+    behalf: str = ""
     rid: str = ""
     mid: str = ""
     model: str = ""
@@ -64,11 +66,12 @@ class AskAnswer(Answering):
         )
 
     def _marks(self) -> list[Mark]:
-        """Where other asks, and the next of this conversation, will part from this prompt."""
+        """Where other asks will part from this prompt, and the next of this conversation if its reasoning goes."""
         fixed, turn, asked = self.prompt.fixed, self.prompt.turn, self.prompt.asked
         marks = [Mark(fixed, Keep.PIN)] if fixed >= SHORTEST_PIN else []
         marks += [Mark(turn, Keep.TURN)] if turn > fixed or not marks else []
-        return [*marks, Mark(asked, Keep.ANSWER)] if turn < asked < len(self.prompt.ids) else marks
+        parts = self.ask.thinking.on and turn < asked < len(self.prompt.ids)
+        return [*marks, Mark(asked, Keep.ASKED)] if parts else marks
 
     def said(self, token: int, source: Source) -> bool:
         """True where a stop sequence ends the answer."""

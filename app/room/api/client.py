@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from app.core.clock import Clock
-from app.core.errors import RoomError
+from app.core.errors import PooledError, RoomError
 from app.prompt.ask import Ask
 from app.room import messages as m
 from app.room.api.events import AskEvent, Ended, Queued, Refusal, Refused
@@ -63,10 +63,17 @@ class AskClient:
         elif count and not ours:
             stream.heard(Refused(Refusal.BAD, "The device that runs the model has a program that cannot count tokens."))
         else:
+            self._send(stream, ask, ours=ours, count=count)
+        return stream
+
+    def _send(self, stream: ClientStream, ask: Ask, *, ours: bool, count: bool) -> None:
+        try:
+            message = ask_message(ask, stream.rid, ours=ours, count=count)
             self._open[stream.rid] = stream
             stream.since = self._ports.clock.now()
-            self._ports.send(ask_message(ask, stream.rid, ours=ours, count=count))
-        return stream
+            self._ports.send(message)
+        except (PooledError, ValueError) as error:
+            stream.heard(Refused(Refusal.BAD, f"The request cannot be sent: {error}"))
 
     def heard(self, message: m.Message) -> bool:
         """Takes a message about an ask of this device; False for all others."""
@@ -78,6 +85,11 @@ class AskClient:
             stream.since = self._ports.clock.now()
             stream.heard(event)
         return True
+
+    def alive(self) -> None:
+        """The device that runs the model is at work, if only on a long prompt."""
+        for stream in self._open.values():
+            stream.since = self._ports.clock.now()
 
     def gone(self, why: str = GONE) -> None:
         """Nobody is left who would answer."""

@@ -23,10 +23,14 @@ from app.room.dealing import Stage
 from app.room.drafter import Source
 from app.room.events import Member
 from app.room.generate import Ending
+from app.room.names import clean_name
+from app.room.screens import pieces as screen_pieces
 from app.room.tasks import Tasks
 from app.room.turns import Turn
 
 SHOWN_QUESTION = 2_000
+MOST_CHECKED = 4
+"""Asks of one device that are read and compiled at a time, before they may wait."""
 REFUSALS = {
     Stage.IDLE: (Refusal.GONE, "No model runs in this room. Start one there."),
     Stage.STARTING: (Refusal.LOADING, "The model is still being loaded. Ask again in a moment."),
@@ -51,7 +55,7 @@ class _Waiting:
 
     @property
     def asker(self) -> str:
-        return self.now.asker
+        return self.now.behalf
 
     def begin(self) -> None:
         self.desk.answer(self)
@@ -94,6 +98,8 @@ class AskDesk:
             self._refuse(member.id, rid, Refusal.OFF, "This room's owner does not let programs ask.")
         elif stage is not Stage.ONLINE:
             self._refuse(member.id, rid, *REFUSALS[stage])
+        elif sum(id == member.id for id, _ in self._early) >= MOST_CHECKED:
+            self._refuse(member.id, rid, Refusal.QUEUE, "Too many requests of this device are being checked already.")
         else:
             self._early.add((member.id, rid))
             self._tasks.start(self._take(member, message), "take an ask", lambda error: self._fault(member, rid, error))
@@ -114,7 +120,7 @@ class AskDesk:
             if message.count:
                 self._counted(member.id, rid, len(ready.prompt.ids))
             elif (member.id, rid) in self._early:
-                self._ports.turns.ask(self._waiting(member, ask, rid, ready))
+                self._ports.turns.ask(self._waiting(member, ask, message, ready))
         except TooLong as error:
             self._refuse(member.id, rid, Refusal.CONTEXT, str(error), error.tokens, error.most)
         except RoomError as error:
@@ -145,11 +151,14 @@ class AskDesk:
         done = m.AnswerDone(rid=rid, api=API_LEVEL, reason=COUNTED, usage=m.TokenUse(prompt=tokens))
         tell_one(self._ports.crowd, id, done)
 
-    def _waiting(self, member: Member, ask: Ask, rid: str, ready: Prepared) -> _Waiting:
+    def _waiting(self, member: Member, ask: Ask, message: m.Ask, ready: Prepared) -> _Waiting:
+        """What the creator hands on is its API client's, and waits in that one's share of the queue."""
+        handed_on = bool(message.asker) and member.id == self._ports.crowd.creator
         ask = replace(ask, client=ask.client or member.meta.client or "a program")
-        name = f"{member.name} · {ask.client} (API)"
+        name = f"{clean_name(message.name, message.asker) if handed_on else member.name} · {ask.client} (API)"
         mid, sampling = secrets.token_hex(6), self._sampling(ask)
-        now = AskAnswer(ask=ask, asker=member.id, rid=rid, mid=mid, sampling=sampling, ready=ready)
+        now = AskAnswer(ask=ask, asker=member.id, rid=message.rid, mid=mid, sampling=sampling, ready=ready)
+        now.behalf = message.asker if handed_on else member.id
         now.on_begun = lambda tokens: self._begun(now, name, tokens)
         now.on_pieces = lambda pieces, source: self._said(now, pieces, source)
         return _Waiting(now, name, self)
@@ -214,8 +223,8 @@ class AskDesk:
             for message in piece_messages(piece, now.rid):
                 self.tell(now, message)
         text = "".join(map(_shown, pieces))
-        if text:
-            self._ports.screens.tell(m.Token(text=text, d=int(source)), now.asker)
+        for shown in screen_pieces(text, int(source)):
+            self._ports.screens.tell(shown, now.asker)
 
     def _ended(self, now: AskAnswer, ending: Ending) -> None:
         reason = Reason.STOP_SEQUENCE if now.stops.hit else REASONS[ending]
@@ -260,18 +269,19 @@ class AskDesk:
         if running is not None and self._named(running, by, rid, others=by in {crowd.me, crowd.creator}):
             self._ports.writer.stop(running)
         if rid:
-            self._early.discard((by, rid))
-            for turn in self._ports.turns.drop(lambda turn: self._named(turn, by, rid, others=False)):
-                self._refuse(turn.asker, rid, Refusal.GONE, "The request was taken back.")
+            checked = {(by, rid)} & self._early
+            self._early -= checked
+            if checked or self._ports.turns.drop(lambda turn: self._named(turn, by, rid, others=False)):
+                self._refuse(by, rid, Refusal.GONE, "The request was taken back.")
 
     def _named(self, turn: Turn, by: str, rid: str, *, others: bool) -> bool:
         if not isinstance(turn, _Waiting):
             return False
-        return (turn.asker == by and rid in ("", turn.now.rid)) or (others and not rid)
+        return (turn.now.asker == by and rid in ("", turn.now.rid)) or (others and not rid)
 
     def member_left(self, id: str) -> None:
         """Nobody is there to hear the answer."""
-        self._ports.turns.drop(lambda turn: isinstance(turn, _Waiting) and turn.asker == id)
+        self._ports.turns.drop(lambda turn: isinstance(turn, _Waiting) and turn.now.asker == id)
         self._early = {(asker, rid) for asker, rid in self._early if asker != id}
         if self._now is not None and self._now.asker == id:
             self._ports.writer.stop(self._now)
@@ -281,7 +291,7 @@ class AskDesk:
         self._voice = None
         for turn in self._ports.turns.drop(lambda turn: isinstance(turn, _Waiting)):
             if isinstance(turn, _Waiting):
-                self._refuse(turn.asker, turn.now.rid, Refusal.GONE, why)
+                self._refuse(turn.now.asker, turn.now.rid, Refusal.GONE, why)
 
     async def close(self) -> None:
         await self._tasks.close()

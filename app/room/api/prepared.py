@@ -78,8 +78,12 @@ def _budget(voice: Voice, ask: Ask, *, opened: bool) -> ThinkBudget | None:
     if end is None or not (opened or ask.thinking.on):
         return None
     tokens = ask.thinking.budget or (min(ask.most_tokens // 2, LONGEST_FORCED_THOUGHT) if _forces(ask) else None)
-    encode = voice.language.tokenizer.encode
-    return ThinkBudget(tokens, (*encode("\n"), end, *encode("\n\n")), end) if tokens else None
+    if not tokens:
+        return None
+    tokenizer = voice.language.tokenizer
+    closing = (*tokenizer.encode("\n"), end, *tokenizer.encode("\n\n"))
+    start, blank = tokenizer.special("<think>"), lambda token: not tokenizer.piece(token).strip()
+    return ThinkBudget(tokens, closing, start, end, blank, thinking=opened)
 
 
 def _forces(ask: Ask) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from app.room import messages as m
 from app.room.events import Member
 
@@ -30,16 +32,17 @@ class AskRelay:
         host, rid = self.host(), message.rid
         if isinstance(message, m.StopAnswer):
             if self._asked.get(rid) == member.id:
+                del self._asked[rid]
                 self.send(host, message)
         elif not host or len(self._asked) >= MOST_ASKS or rid in self._asked:
             self.send(member.id, m.Busy(why=GONE, rid=rid, code="gone"))
         else:
             self._asked[rid] = member.id
-            self.send(host, message)
+            self.send(host, msgspec.structs.replace(message, asker=member.id, name=member.name))
 
     def answered(self, message: m.Message) -> bool:
         """The model host's word about an ask that was handed on; False for any other."""
-        if not isinstance(message, Answer):
+        if not isinstance(message, Answer) or not message.rid:
             return False
         asker = self._asked.get(message.rid)
         if asker is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,22 +37,39 @@ class Grammar(Protocol):
 class ThinkBudget:
     """``left`` tokens of reasoning, then ``closing`` is said whatever the model would say; ``end`` closes it.
 
-    None of it counts once the reasoning is over.
+    ``thinking``: the block is open. Until then ``start`` opens it, and the first word that is neither that nor
+    ``blank`` says that there is none.
     """
 
     left: int
     closing: tuple[int, ...]
+    start: int | None
     end: int
+    blank: Callable[[int], bool]
+    thinking: bool
     pending: tuple[int, ...] = ()
     over: bool = False
 
     def said(self, token: int) -> None:
-        self.over = self.over or token == self.end
         if self.pending:
-            self.pending = self.pending[1:]
+            self.pending = self.pending[1:] if token == self.pending[0] else self.pending
+            self.over = not self.pending
         elif not self.over:
-            self.left -= 1
-            self.pending = self.closing if self.left <= 0 else ()
+            self._reasoned(token)
+
+    def _reasoned(self, token: int) -> None:
+        if not self.thinking:
+            self.thinking = token == self.start
+            self.over = not self.thinking and not self.blank(token)
+            return
+        self.over = token == self.end
+        self.left -= 1
+        self.pending = self.closing if self.left <= 0 and not self.over else ()
+
+    @property
+    def most_guesses(self) -> int:
+        """No word is chosen past the budget in the step that uses it up."""
+        return STEP_COLUMNS - 1 if self.over else max(self.left - 1, 0)
 
 
 class AskSteering:
@@ -76,10 +93,11 @@ class AskSteering:
         with self._lock:
             if self._pending:
                 return self._pending[: STEP_COLUMNS - 1]
+            most = STEP_COLUMNS - 1 if self._budget is None else self._budget.most_guesses
             if self._grammar is None:
-                return tuple(proposed)
+                return tuple(proposed[:most])
             valid = tuple(proposed[: self._grammar.valid(proposed)])
-            return valid or self._grammar.forced()[: STEP_COLUMNS - 1]
+            return (valid or self._grammar.forced())[:most]
 
     def shaping(self, guesses: Sequence[int]) -> Shaping | None:
         with self._lock:

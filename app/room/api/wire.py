@@ -28,6 +28,7 @@ from app.prompt.ask import (
 from app.prompt.pieces import CallArguments, CallBegun, CallEnded, Piece, Reasoning, Words
 from app.room import messages as m
 from app.room.api.events import AskEvent, Ended, Queued, Reason, Refusal, Refused, Spoken, Started, Usage
+from app.room.binarypack import LOWEST_INTEGER
 
 API_LEVEL = 2
 COUNTED = "count"
@@ -198,11 +199,22 @@ def ask_message(ask: Ask, rid: str, *, ours: bool, count: bool = False) -> m.Ask
     )
     if ours:
         return m.Ask(api=API_LEVEL, rid=rid, body=msgspec.json.encode(body).decode(), count=count)
-    raw = msgspec.to_builtins(body)
+    raw = _packable(msgspec.to_builtins(body))
     return m.Ask(
         api=API_LEVEL, rid=rid, system=raw.get("system"), messages=raw["messages"], tools=raw.get("tools"),
         params=raw.get("params"),
     )  # fmt: skip
+
+
+def _packable(value: Any) -> Any:
+    """Without the bounds that a published packer cannot carry, such as the smallest safe integer of a schema."""
+    if isinstance(value, dict):
+        return {name: _packable(kept) for name, kept in value.items() if not _is_too_low(kept)}
+    return [_packable(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _is_too_low(value: object) -> bool:
+    return isinstance(value, (int, float)) and value < LOWEST_INTEGER and float(value).is_integer()
 
 
 def _turn_item(message: AskMessage) -> TurnItem:

@@ -41,6 +41,9 @@ class Ask(Message, frozen=True, tag="ai-ask"):
     rid: Rid = ""
     body: JsonText = ""
     count: bool = False
+    asker: PeerId = ""
+    name: Name = ""
+    """Whose ask it is, where the creator hands on an API client's."""
     system: Any = None
     messages: Any = None
     tools: Any = None

@@ -7,16 +7,20 @@ import json
 import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from app.core.errors import PromptError
 from app.engine.sampling import choose
 from app.engine.types import Sampling
 from app.prompt.ask import Ask, AssistantMessage, Call, Choice, Form, JsonFormat, Tool, ToolMessage, UserMessage
+from app.prompt.pieces import Words
 from app.room import intents as it
+from app.room import messages as m
 from app.room.api.events import Queued, Reason, Refusal
 from app.room.meta import Meta
-from app.room.state import Phase
+from app.room.state import NoticeKind, Phase
 from tests.room.api.asking import ToolWorld, asked, calling, listen, said, until
 from tests.room.test_rooms import ask as ask_room
 from tests.room.test_rooms import idle
@@ -304,3 +308,123 @@ async def test_a_seed_draws_the_same_words_again() -> None:
     assert texts[0] == texts[1]
     assert len(set(texts)) > 1
     await world.close()
+
+
+async def moved(gb: float = 6) -> tuple[MovingWorld, Box, Box, Box]:
+    """A room whose model runs on a member, and an API client in it."""
+    world = MovingWorld()
+    otter, heron = await world.room(1, gb)
+    otter.do(it.Start())
+    await world.until(lambda: heron.state.phase is otter.state.phase is Phase.ONLINE)
+    tool = await world.join("bridge", 0, otter, gpu=False, meta=PROGRAM)
+    await world.until(lambda: tool.room.answers.model is not None)
+    return world, otter, heron, tool
+
+
+def sends(world: ToolWorld, tool: Box, message: m.Message) -> None:
+    assert tool.transport is not None
+    link = world.network.between(tool.transport.me, tool.state.creator)
+    assert link is not None
+    link.send(m.encode(message))
+
+
+async def test_an_api_client_has_no_word_in_the_chat() -> None:
+    world, otter, heron, tool = await moved()
+    sends(world, tool, m.Ask(text="I am the owner, honest."))
+    sends(world, tool, m.StopAnswer())
+    await world.run(2)
+    assert not otter.state.transcript
+    said_here = await ask_room(world, otter, "Who asks?")
+    await world.until(lambda: idle(otter, heron))
+    assert [item.answer for item in otter.state.transcript] == [said_here] != [""]
+    await world.close()
+
+
+async def test_what_a_client_takes_back_leaves_nothing_behind() -> None:
+    world, _, _, tool = await moved()
+    for _ in range(20):
+        tool.room.answers.ask(said("Never mind.")).close()
+    for _ in range(20):
+        await asyncio.sleep(0.002)
+        await world.run(0.05)
+    heard = await asked(world, tool, said("Hello?"))
+    assert len(heard.text) == 24
+    await world.close()
+
+
+async def test_bridges_and_the_owner_wait_each_in_their_own_share() -> None:
+    world, otter, heron, tool = await moved()
+    gate = stalled(heron)
+    long = listen(heron.room.answers.ask(said("Long?")))
+    await until(world, lambda: bool(long.events))
+    waiting = [listen(tool.room.answers.ask(said("Wait."))) for _ in range(2)]
+    await until(world, lambda: all(heard.events for heard in waiting))
+    otter.do(it.Ask("The owner asks."))
+    await world.run(1)
+    assert otter.state.my_position == 3
+    assert not any(notice.kind is NoticeKind.BAD for notice in otter.state.notices)
+    gate.set()
+    await until(world, lambda: all(heard.over for heard in (long, *waiting)) and idle(otter, heron))
+    assert [len(heard.text) for heard in waiting] == [24, 24]
+    await world.close()
+
+
+def stalled(box: Box) -> asyncio.Event:
+    """The engine waits until it is told to go on."""
+    gate, hidden = asyncio.Event(), box.compute.hidden
+
+    async def slow(*arguments: Any) -> Any:
+        await gate.wait()
+        return await hidden(*arguments)
+
+    box.compute.hidden = slow  # type: ignore[method-assign]
+    return gate
+
+
+async def test_one_piece_of_any_length_breaks_no_screen(world: ToolWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some models give an argument as one piece."""
+    otter, heron = await world.started(8, 0.5)
+    monkeypatch.setattr("app.room.api.answer.AnswerStream.add", lambda _stream, _token: (Words("x" * 9_000),))
+    heard = await asked(world, otter, said("Hello?", most_tokens=4))
+    await world.run(1)
+    assert len(heard.text) == 36_000
+    assert len(heron.state.transcript[-1].answer) == 36_000
+    assert heron.state.phase is Phase.ONLINE
+
+
+async def test_a_form_that_was_left_costs_nobody_else_a_saved_state(
+    world: ToolWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (otter,) = await world.started(8)
+    await ask_room(world, otter, "First? " + "x" * 100)
+    kept = len(otter.compute.kept)
+
+    def fails(*_arguments: object) -> None:
+        raise PromptError("The answer left its form.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("app.room.api.steering.AskSteering.said", fails)
+        heard = await asked(world, otter, calling("Paint it.", REQUIRED))
+    assert heard.ended.reason is Reason.FAILED
+    assert len(otter.compute.kept) >= kept > 0
+
+
+async def test_a_room_that_reads_a_long_prompt_is_not_silent(world: ToolWorld) -> None:
+    otter, heron = await world.started(8, 0.5)
+    gate = stalled(otter)
+    heard = listen(heron.room.answers.ask(said("Hello?")))
+    await until(world, lambda: bool(heard.events))
+    await world.run(400)
+    assert not heard.over
+    gate.set()
+    await until(world, lambda: heard.over)
+    assert len(heard.text) == 24
+
+
+async def test_a_burst_of_asks_is_not_checked_all_at_once(world: ToolWorld) -> None:
+    _, heron = await world.started(8, 0.5)
+    burst = [listen(heron.room.answers.ask(said("Hello?"))) for _ in range(30)]
+    await until(world, lambda: all(heard.over for heard in burst))
+    refused = [heard for heard in burst if not heard.text]
+    assert {heard.refused.code for heard in refused} == {Refusal.QUEUE}
+    assert 0 < len(burst) - len(refused) <= 6
