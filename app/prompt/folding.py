@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from app.prompt.ask import AskMessage, AssistantMessage, Call, ToolMessage, UserMessage
@@ -41,11 +42,13 @@ def fold(messages: Sequence[Said]) -> tuple[str, tuple[AskMessage, ...]]:
 
 def settle(messages: Sequence[AskMessage]) -> tuple[AskMessage, ...]:
     """Neighbours of one role become one, and asides part of the results they were said beside."""
-    done: list[AskMessage] = []
+    groups: list[list[AskMessage]] = []
     for message in _asides_last(messages):
-        merged = _merged(done[-1], message) if done else None
-        done[len(done) - (merged is not None) :] = [merged or message]
-    return tuple(replace(m, aside=False) if isinstance(m, UserMessage) else m for m in done)
+        if groups and _joins(groups[-1][0], message):
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    return tuple(_merged(group) for group in groups)
 
 
 def with_system(system: str, messages: Sequence[AskMessage]) -> tuple[AskMessage, ...]:
@@ -84,18 +87,26 @@ def _asides_last(messages: Iterable[AskMessage]) -> list[AskMessage]:
     return ordered + waiting
 
 
-def _merged(first: AskMessage, second: AskMessage) -> AskMessage | None:
-    """Both as one message; None where they stay two."""
-    match first, second:
-        case UserMessage(), UserMessage():
-            return UserMessage(_joined((first.text, second.text)))
-        case ToolMessage(), UserMessage(aside=True):
-            return ToolMessage(_joined((first.text, BESIDE.format(text=second.text))))
-        case AssistantMessage(), AssistantMessage():
-            thought = _joined((first.reasoning, second.reasoning))
-            return AssistantMessage(_joined((first.text, second.text)), first.calls + second.calls, thought)
-        case _:
-            return None
+def _joins(first: AskMessage, message: AskMessage) -> bool:
+    """Whether a message becomes part of the one that ``first`` begins."""
+    if isinstance(first, ToolMessage):
+        return isinstance(message, UserMessage) and message.aside
+    return type(first) is type(message)
+
+
+def _merged(group: Sequence[AskMessage]) -> AskMessage:
+    """Neighbours as one message; joined once, for there may be thousands."""
+    first = group[0]
+    if len(group) == 1:
+        return replace(first, aside=False) if isinstance(first, UserMessage) else first
+    if isinstance(first, ToolMessage):
+        return ToolMessage(_joined([first.text, *(BESIDE.format(text=said.text) for said in group[1:])]))
+    text = _joined(said.text for said in group)
+    if isinstance(first, UserMessage):
+        return UserMessage(text)
+    answers = [said for said in group if isinstance(said, AssistantMessage)]
+    calls = tuple(chain.from_iterable(said.calls for said in answers))
+    return AssistantMessage(text, calls, _joined(said.reasoning for said in answers))
 
 
 def _joined(texts: Iterable[str]) -> str:

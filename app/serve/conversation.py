@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -11,6 +10,7 @@ from app.prompt import folding
 from app.prompt.ask import AskMessage, AssistantMessage, Call, Json
 from app.prompt.folding import Said
 from app.serve.errors import bad
+from app.serve.json_values import read_json
 
 MOST_MESSAGES = 1_000
 IMAGE_NOTE = "[An image was here. This room reads text only.]"
@@ -76,10 +76,13 @@ def _said(entry: Entry) -> Said:
 
 
 def arguments_of(text: str) -> Json:
-    """A call's arguments as a client gives them back; a text that is no object is kept as one argument."""
+    """A call's arguments as a client gives them back; a text that is no sound object is kept as one argument.
+
+    Raises ApiError for one too deep or too large to build.
+    """
     try:
-        value: object = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
+        value = read_json(text) if text.strip() else {}
+    except ValueError:
         value = None
     return cast("dict[str, object]", value) if isinstance(value, dict) else {"arguments": text}
 

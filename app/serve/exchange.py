@@ -21,6 +21,8 @@ class Exchange:
         self._ask = ask
         self._ticket = line.enter() if ask is not None else None
         self._ahead_in_room = 0
+        self.answered = False
+        """Whether the room said that the answer is whole."""
 
     @property
     def ahead(self) -> int:
@@ -34,22 +36,29 @@ class Exchange:
     async def bytes(self, writer: Writer) -> AsyncGenerator[bytes]:
         """What ``writer`` makes of the answer. Raises ApiError where it is refused, fails or cannot be.
 
-        Left early, by a client that hangs up, it closes the room's stream at once.
+        Left early, by a client that hangs up, it closes the room's stream at once. Whoever waits behind it need not
+        wait until the client has read the end.
         """
         if self._ask is None or self._ticket is None:
+            self.answered = True
             yield writer.open(Started("", 0, 0)) + writer.close(Ended(Reason.STOP))
             return
         await self._ticket.turn.wait()
-        stream, checker, over = self._answers.ask(self._ask), Checker(self._ask), False
+        stream, checker, last = self._answers.ask(self._ask), Checker(self._ask), b""
         try:
             async for event in stream:
                 checker.check(event)
-                yield self._written(event, writer)
-                over = isinstance(event, Ended)
+                part = self._written(event, writer)
+                if isinstance(event, Ended):
+                    last, self.answered = part, True
+                else:
+                    yield part
         finally:
             stream.close()
-        if not over:
+            self.leave()
+        if not self.answered:
             raise ApiError(Problem.FAILED, "The answer broke off.", "Ask again.", code="protocol")
+        yield last
 
     def _written(self, event: AskEvent, writer: Writer) -> bytes:
         if isinstance(event, Spoken):

@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, cast
 
 from app.serve.errors import bad
-
-DEEPEST = 128
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+from app.serve.json_values import read_json
 
 
 def parse(body: bytes) -> Fields:
-    """The object a body holds. Raises ApiError for anything else, odd numbers and half letters."""
+    """The object a body holds. Raises ApiError for anything else, and for what ``read_json`` does not take."""
     try:
-        raw: object = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite)
-        if _SURROGATE.search(body):
-            json.dumps(raw, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
+        raw = read_json(body.decode("utf-8-sig"))
+    except ValueError as error:
         raise bad("The body is not JSON.", "Send a JSON object in UTF-8.") from error
     if not isinstance(raw, dict):
         raise bad("The body is not a JSON object.")
-    _check_depth(raw)
     return Fields(cast("dict[str, object]", raw))
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _finite(digits: str) -> float:
-    if not math.isfinite(value := float(digits)):
-        raise ValueError(digits)
-    return value
-
-
-def _check_depth(raw: object) -> None:
-    level: list[object] = [raw]
-    for _ in range(DEEPEST):
-        level = [child for each in level for child in _containers(each)]
-        if not level:
-            return
-    raise bad(f"The body is nested deeper than {DEEPEST} levels.")
-
-
-def _containers(value: object) -> list[object]:
-    children = cast("dict[str, object]", value).values() if isinstance(value, dict) else cast("list[object]", value)
-    return [child for child in children if isinstance(child, (dict, list))]
 
 
 class Fields:

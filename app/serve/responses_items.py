@@ -14,12 +14,15 @@ from app.serve.conversation import (
     UserEntry,
     arguments_of,
 )
+from app.serve.errors import bad
 from app.serve.fields import Fields
 from app.serve.signature import reasoning_of
 from app.serve.store import Store
 
 CUSTOM_INPUT = "input"
 MOST_ITEMS = 10_000
+MOST_REFERRED = 4 << 20
+"""Characters."""
 _ELSEWHERE = "items of tools that ran elsewhere are left out"
 
 
@@ -29,7 +32,8 @@ def new_items(fields: Fields, store: Store) -> tuple[Json, ...]:
         text = fields.text("input")
         content = [{"type": "input_text", "text": text}]
         return ({"type": "message", "role": "user", "content": content},) if text else ()
-    return tuple(_looked_up(item, store) for item in fields.objects("input", MOST_ITEMS))
+    referred = _Referred(store)
+    return tuple(referred.item(item) for item in fields.objects("input", MOST_ITEMS))
 
 
 def entries_of(items: tuple[Json, ...], notes: list[str]) -> list[Entry]:
@@ -38,13 +42,23 @@ def entries_of(items: tuple[Json, ...], notes: list[str]) -> list[Entry]:
     return [entry for entry in read if entry is not None]
 
 
-def _looked_up(item: Fields, store: Store) -> Json:
-    if item.raw.get("type") != "item_reference":
-        return item.raw
-    found = store.item(item.text("id"))
-    if found is None:
-        item.refuse("id", "names an item that is not kept here")
-    return found
+class _Referred:
+    """Looks references up. Items referred to count as if they were sent: a few bytes may name a large one often."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._left = MOST_REFERRED
+
+    def item(self, item: Fields) -> Json:
+        if item.raw.get("type") != "item_reference":
+            return item.raw
+        found = self._store.item(item.text("id"))
+        if found is None:
+            item.refuse("id", "names an item that is not kept here")
+        self._left -= found.size
+        if self._left < 0:
+            raise bad("The items referred to are too large together.", "Refer to fewer of them.", "input")
+        return found.value
 
 
 def _entry(item: Fields, notes: list[str]) -> Entry | None:

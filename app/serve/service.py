@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from aiohttp import web
 
@@ -37,6 +38,7 @@ log = logging.getLogger(__name__)
 BODY_S = 60.0
 MOST_NOTED = 256
 Make = Callable[[str], Naming]
+Read = TypeVar("Read")
 
 
 class Asked(Protocol):
@@ -65,25 +67,22 @@ class Service:
         self._noted: set[tuple[str, str]] = set()
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
-        fields, facts = await self._read(request)
-        asked = chat_request(fields, facts)
+        asked, facts = await self._read(request, chat_request)
         return await self._answer(request, asked, ChatWriter(asked, self._named(facts)))
 
     async def messages(self, request: web.Request) -> web.StreamResponse:
-        fields, facts = await self._read(request)
-        asked = messages_request(fields, facts)
+        asked, facts = await self._read(request, messages_request)
         return await self._answer(request, asked, MessagesWriter(asked, self._named(facts)))
 
     async def responses(self, request: web.Request) -> web.StreamResponse:
-        fields, facts = await self._read(request)
-        asked = responses_request(fields, facts, self._store)
+        asked, facts = await self._read(request, partial(responses_request, store=self._store))
         writer = ResponsesWriter(asked, self._named(facts), self._store.put)
         return await self._answer(request, asked, writer)
 
     async def count(self, request: web.Request) -> web.Response:
-        fields, facts = await self._read(request)
+        ask, _ = await self._read(request, count_request)
         try:
-            return _json({"input_tokens": await self._answers.count(count_request(fields, facts))})
+            return _json({"input_tokens": await self._answers.count(ask)})
         except ApiError:
             raise
         except PooledError as error:
@@ -115,14 +114,19 @@ class Service:
     async def banner(self, _request: web.Request) -> web.Response:
         return web.Response(text=banner(self._answers.model, self.port))
 
-    async def _read(self, request: web.Request) -> tuple[Fields, Facts]:
-        """The body, and what it is read against. Raises ApiError."""
+    async def _read(self, request: web.Request, reader: Callable[[Fields, Facts], Read]) -> tuple[Read, Facts]:
+        """What ``reader`` makes of the body, and the facts it was read against. Raises ApiError.
+
+        Always on a thread: a small body may refer to large items that are kept, and the window shares this loop.
+        """
         try:
             async with asyncio.timeout(BODY_S):
-                fields = parse(await request.read())
+                body = await request.read()
         except TimeoutError as error:
             raise bad("The body did not come in time.") from error
-        return fields, Facts(self._model(), _client(request))
+        fields = await asyncio.to_thread(parse, body)
+        facts = Facts(self._model(), _client(request))
+        return await asyncio.to_thread(reader, fields, facts), facts
 
     def _model(self) -> ServedModel:
         model = self._answers.model
@@ -143,7 +147,7 @@ class Service:
                 response = await Streaming(request, exchange, writer, self._timing).run()
             else:
                 response = await _whole(exchange, writer)
-            answered = True
+            answered = exchange.answered
             return response
         finally:
             exchange.leave()

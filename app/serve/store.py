@@ -6,6 +6,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import RLock
 from typing import Protocol
 
 from app.prompt.ask import Json
@@ -36,6 +37,14 @@ class Stored:
         return self.items + self.output
 
 
+@dataclass(frozen=True)
+class Item:
+    """``size``: its characters as JSON."""
+
+    value: Json
+    size: int
+
+
 @dataclass
 class _Kept:
     stored: Stored
@@ -44,29 +53,39 @@ class _Kept:
 
 
 class Store:
-    """The least recently used is forgotten first."""
+    """The least recently used is forgotten first. Requests are read on threads, so every method takes its turn."""
 
     def __init__(self, clock: Now, most: int = MOST_RESPONSES, most_bytes: int = MOST_BYTES) -> None:
         self._clock = clock
         self._most = most
         self._most_bytes = most_bytes
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._items: dict[str, dict[str, Item]] = {}
+        """By its id, then by the responses that hold it."""
+        self._turn = RLock()
 
     def put(self, stored: Stored) -> None:
-        size = len(json.dumps([stored.response, stored.items]))
-        self._kept[stored.id] = _Kept(stored, size, self._clock.now())
-        while len(self._kept) > self._most or self._bytes() > self._most_bytes:
-            self._kept.popitem(last=False)
+        with self._turn:
+            said = [self._sized(item) for item in stored.items]
+            size = len(json.dumps(stored.response)) + sum(item.size for item in said)
+            self._forget(stored.id)
+            self._kept[stored.id] = _Kept(stored, size, self._clock.now())
+            for item in [*said, *map(self._sized, stored.output)]:
+                if isinstance(name := item.value.get("id"), str):
+                    self._items.setdefault(name, {})[stored.id] = item
+            while len(self._kept) > self._most or self._bytes() > self._most_bytes:
+                self._forget(next(iter(self._kept)))
 
     def get(self, identity: str) -> Stored:
         """Raises ApiError when it is not here, or not any more."""
-        self._expire()
-        kept = self._kept.get(identity)
-        if kept is None:
-            raise ApiError(Problem.UNKNOWN, f"There is no response '{identity[:64]}' here.", "It may have expired.")
-        kept.used = self._clock.now()
-        self._kept.move_to_end(identity)
-        return kept.stored
+        with self._turn:
+            self._expire()
+            kept = self._kept.get(identity)
+            if kept is None:
+                raise ApiError(Problem.UNKNOWN, f"There is no response '{identity[:64]}' here.", "It may have expired.")
+            kept.used = self._clock.now()
+            self._kept.move_to_end(identity)
+            return kept.stored
 
     def previous(self, identity: str) -> Stored:
         """The response a request goes on from. Raises ApiError as OpenAI's API names it."""
@@ -76,15 +95,16 @@ class Store:
             remedy = "Send the whole conversation as 'input'."
             raise bad(error.what, remedy, "previous_response_id", "previous_response_not_found") from error
 
-    def item(self, identity: str) -> Json | None:
+    def item(self, identity: str) -> Item | None:
         """An item any kept response has said or heard."""
-        self._expire()
-        found = (item for kept in self._kept.values() for item in kept.stored.conversation)
-        return next((item for item in found if item.get("id") == identity), None)
+        with self._turn:
+            self._expire()
+            return next(iter(self._items.get(identity, {}).values()), None)
 
     def delete(self, identity: str) -> None:
-        self.get(identity)
-        del self._kept[identity]
+        with self._turn:
+            self.get(identity)
+            self._forget(identity)
 
     def input_page(self, identity: str, query: Mapping[str, str]) -> dict[str, object]:
         """Items a response answered: ``order`` asc or desc, ``limit`` 1 to 100, ``after`` an item's id."""
@@ -104,10 +124,26 @@ class Store:
     def _bytes(self) -> int:
         return sum(kept.size for kept in self._kept.values())
 
+    def _sized(self, value: Json) -> Item:
+        """Goes on from an earlier response without measuring it again."""
+        name = value.get("id")
+        known = self._items.get(name, {}) if isinstance(name, str) else {}
+        found = next((item for item in known.values() if item.value is value), None)
+        return found or Item(value, len(json.dumps(value)))
+
     def _expire(self) -> None:
+        """The first in the order was used longest ago."""
         late = self._clock.now() - KEPT_S
-        for identity in [each for each, kept in self._kept.items() if kept.used < late]:
-            del self._kept[identity]
+        while self._kept and next(iter(self._kept.values())).used < late:
+            self._forget(next(iter(self._kept)))
+
+    def _forget(self, identity: str) -> None:
+        kept = self._kept.pop(identity, None)
+        for item in kept.stored.conversation if kept else ():
+            if isinstance(name := item.get("id"), str) and (holders := self._items.get(name)) is not None:
+                holders.pop(identity, None)
+                if not holders:
+                    del self._items[name]
 
 
 def _limit(text: str) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.prompt import folding
 from app.prompt.ask import AskMessage, AssistantMessage, Call, ToolMessage, UserMessage
 from app.prompt.folding import BESIDE, LATE_SYSTEM, Role, Said, fold, settle, with_system
 
@@ -82,6 +84,24 @@ def test_what_is_folded_is_settled_and_loses_nothing(said: list[Said]) -> None:
     assert all(everything.count(letter) >= sum(s.text == letter for s in said) for letter in "ab")
     pairs = pairwise(messages)
     assert not any(type(one) is type(two) and not isinstance(one, ToolMessage) for one, two in pairs)
+
+
+class CountedGap(str):
+    """A gap that knows how often it joined something."""
+
+    joined = 0
+
+    def join(self, texts: Iterable[str], /) -> str:
+        self.joined += 1
+        return super().join(texts)
+
+
+@pytest.mark.parametrize("message", [UserMessage("x"), UserMessage("x", aside=True), AssistantMessage("x")])
+def test_neighbours_are_joined_once_however_many(message: AskMessage, monkeypatch: pytest.MonkeyPatch) -> None:
+    gap = CountedGap(folding.GAP)
+    monkeypatch.setattr(folding, "GAP", gap)
+    assert settle([ToolMessage("y"), *[message] * 100])[-1].text.count("x") == 100
+    assert gap.joined <= 2
 
 
 def test_more_messages_change_no_earlier_one() -> None:

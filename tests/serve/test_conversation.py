@@ -9,6 +9,7 @@ from app.prompt.folding import BESIDE, LATE_SYSTEM
 from app.serve.conversation import AssistantEntry, Entry, ResultEntry, SystemEntry, UserEntry, arguments_of, fold
 from app.serve.errors import ApiError
 
+HALF = r'{"id": "\ud83d"}'
 HI, YES = UserEntry("Hi"), AssistantEntry("Yes")
 
 
@@ -59,7 +60,15 @@ def test_conversations_nobody_can_answer(entries: list[Entry]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "arguments"),
-    [('{"a": 1}', {"a": 1}), ("", {}), (" ", {}), ('{"a"', {"arguments": '{"a"'}), ("[1]", {"arguments": "[1]"})],
+    [
+        ('{"a": 1}', {"a": 1}),
+        ("", {}),
+        (" ", {}),
+        ('{"a"', {"arguments": '{"a"'}),
+        ("[1]", {"arguments": "[1]"}),
+        (HALF, {"arguments": HALF}),
+        ('{"a": NaN}', {"arguments": '{"a": NaN}'}),
+    ],
 )
 def test_arguments_as_clients_give_them_back(text: str, arguments: dict[str, object]) -> None:
     assert arguments_of(text) == arguments

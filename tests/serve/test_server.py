@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from typing import Any
 
 import aiohttp
 import pytest
 
 from app.core.errors import PooledError
+from app.serve import service
 from app.serve.clients import client_name
 from app.serve.config import ServeConfig
 from app.serve.server import ApiServer
@@ -48,6 +50,24 @@ async def test_it_listens_on_this_computer_only_and_starts_again() -> None:
             await asyncio.open_connection("127.0.0.1", first)
         await serving.server.start()
         assert (await get(serving, "/health"))["ok"] is True
+
+
+async def test_bodies_are_read_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers: set[int] = set()
+
+    def noted(work: Any) -> Any:
+        def run(*given: Any) -> Any:
+            readers.add(threading.get_ident())
+            return work(*given)
+
+        return run
+
+    for name in ("parse", "chat_request"):
+        monkeypatch.setattr(service, name, noted(getattr(service, name)))
+    async with Serving() as serving, aiohttp.ClientSession() as session:
+        assert (await session.post(f"{serving.url}/v1/chat/completions", json=HI)).status == 200
+    assert readers
+    assert threading.get_ident() not in readers
 
 
 async def test_small_pages() -> None:

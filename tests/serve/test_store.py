@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from app.core.clock import VirtualClock
+from app.prompt.ask import Json
 from app.serve.errors import ApiError
-from app.serve.store import KEPT_S, Store, Stored
+from app.serve.store import KEPT_S, Item, Store, Stored
 
 
 def stored(name: str, items: int = 1, text: str = "") -> Stored:
@@ -49,12 +52,24 @@ def test_an_hour_after_the_last_use_it_is_forgotten() -> None:
     clock.advance(KEPT_S)
     assert store.get("a").id == "a"
     clock.advance(KEPT_S)
-    assert store.item("a-out") == {"id": "a-out"}
+    assert store.item("a-out") == Item({"id": "a-out"}, len('{"id": "a-out"}'))
     clock.advance(1)
     assert store.item("a-out") is None
     with pytest.raises(ApiError) as caught:
         store.previous("a")
     assert caught.value.code == "previous_response_not_found"
+
+
+def test_an_item_stays_as_long_as_one_response_holds_it() -> None:
+    store = Store(VirtualClock(), most=2)
+    item: Json = {"id": "x", "text": "long" * 10}
+    store.put(Stored("a", {}, (item,), ()))
+    store.put(Stored("b", {}, (item, {"id": ["no", "name"]}), ()))
+    store.delete("a")
+    assert store.item("x") == Item(item, len(json.dumps(item)))
+    store.put(stored("c"))
+    store.put(stored("d"))
+    assert store.item("x") is None
 
 
 def test_deleting() -> None:

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import aiohttp
 import pytest
 
-from app.prompt.ask import Ask
-from app.room.api.events import Queued, Refusal, Refused
+from app.prompt.ask import Ask, UserMessage
+from app.room.api.events import Ended, Queued, Reason, Refusal, Refused
+from app.serve.chat_events import ChatWriter
+from app.serve.chat_request import ChatRequest
 from app.serve.config import ServeConfig
-from tests.serve.scripted import HELLO, HandTiming, Pause, ScriptedAnswers, ScriptedStream, Serving, Watch, words
+from app.serve.exchange import Exchange
+from app.serve.line import Line
+from tests.serve.scripted import (
+    HELLO,
+    HandTiming,
+    Pause,
+    ScriptedAnswers,
+    ScriptedStream,
+    Serving,
+    Watch,
+    counting,
+    words,
+)
 
 HI = [{"role": "user", "content": "Hi"}]
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
@@ -194,6 +211,72 @@ async def test_who_waits_here_hears_how_many_come_before() -> None:
         pause.go.set()
         for asking in (first, second):
             assert (await (await asking).read()).endswith(b"data: [DONE]\n\n")
+
+
+async def unread(serving: Serving) -> asyncio.StreamWriter:
+    """A client that asks for a stream and reads none of it."""
+    body = json.dumps({**BODIES[CHAT], "stream": True, "max_tokens": 60_000}).encode()
+    small = socket.socket()
+    small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    small.connect(("127.0.0.1", serving.server.port))
+    _, writer = await asyncio.open_connection(sock=small, limit=1)
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: 127.0.0.1:{serving.server.port}\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    return writer
+
+
+async def pass_all_time(timing: HandTiming) -> None:
+    while True:
+        await timing.pass_time(10)
+        await asyncio.sleep(0)
+
+
+async def test_a_client_that_does_not_read_is_hung_up_on_and_the_next_one_answered() -> None:
+    timing, heard = HandTiming(), Watch()
+    long = ScriptedAnswers([HELLO[0], *words("x" * 4_000) * 2_000, HELLO[-1]], HELLO)
+    async with Serving(long, timing=timing, on_change=heard) as serving, aiohttp.ClientSession() as session:
+        writer = await unread(serving)
+        await heard.waiting(0)
+        second = asyncio.create_task(session.post(serving.url + CHAT, json=BODIES[CHAT]))
+        await heard.waiting(1)
+        passing = asyncio.create_task(pass_all_time(timing))
+        assert (await second).status == 200
+        passing.cancel()
+        writer.close()
+    assert (long.open, heard.status.served) == (0, 1)
+
+
+async def test_whoever_waits_is_asked_for_as_soon_as_the_room_has_ended() -> None:
+    line = Line(1)
+    answers = ScriptedAnswers(HELLO)
+    first, second = (Exchange(answers, line, chat_ask()) for _ in range(2))
+    parts = first.bytes(ChatWriter(ChatRequest(chat_ask()), counting("m")))
+    seen = [part async for part in take(parts, 4)]
+    assert b"[DONE]" in seen[-1]
+    assert (first.answered, answers.open, second.ahead) == (True, 0, 0)
+    await parts.aclose()
+
+
+def chat_ask() -> Ask:
+    return Ask((UserMessage("Hi"),))
+
+
+async def take(parts: AsyncGenerator[bytes], most: int) -> AsyncIterator[bytes]:
+    for _ in range(most):
+        yield await anext(parts)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_answer_that_broke_off_is_not_counted(stream: bool) -> None:
+    broken = Ended(Reason.ABORTED, why="stopped")
+    answers = ScriptedAnswers([*HELLO[:2], broken], [*HELLO[:2]], HELLO)
+    async with Serving(answers) as serving, aiohttp.ClientSession() as session:
+        for served in (0, 0, 1):
+            body = {**BODIES[CHAT], "stream": stream}
+            async with session.post(serving.url + CHAT, json=body) as response:
+                await response.read()
+            assert serving.server.status.served == served
 
 
 class Broken(ScriptedAnswers):

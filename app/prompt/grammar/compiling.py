@@ -9,9 +9,10 @@ from typing import NoReturn
 from llguidance import LLMatcher
 
 from app.prompt.ask import Json
+from app.prompt.grammar.budget import Steps, refuse
 from app.prompt.grammar.exclusive import without_one_of
 from app.prompt.grammar.finite import check_finite
-from app.prompt.grammar.schema import Node, Schema, parts, read_schema, refuse
+from app.prompt.grammar.schema import Node, Schema, parts, read_schema
 
 SPACE = r"[ ]|\n[ ]{0,16}|\n\t{0,8}"
 """White space where JSON may have some: one space, or one line break and an indent (spec: A-065)."""
@@ -29,9 +30,9 @@ _CAUSES = {
 }
 
 
-def prepared(raw: Json, owner: str) -> Schema:
-    """All checks but the compiler's. Raises PromptError."""
-    schema = without_one_of(read_schema(raw, owner))
+def prepared(raw: Json, owner: str, steps: Steps | None = None) -> Schema:
+    """All checks but the compiler's. ``steps``: the bound it shares with others. Raises PromptError."""
+    schema = without_one_of(read_schema(raw, owner, steps))
     check_finite(schema)
     return schema
 

@@ -12,9 +12,9 @@ from app.core.errors import PromptError
 from app.prompt.ask import Ask, Choice, Form, Json, Tool
 from app.prompt.grammar import keywords as kw
 from app.prompt.grammar.answer import Tags, Wanted, answer_grammar
+from app.prompt.grammar.budget import Steps, refuse
 from app.prompt.grammar.compiling import blame, prepared
 from app.prompt.grammar.matcher import Matcher
-from app.prompt.grammar.schema import refuse
 from app.prompt.grammar.style import CallStyle, ThinkState
 from app.prompt.grammar.vocabulary import Vocabulary
 
@@ -58,12 +58,12 @@ def _key(ask: Ask, style: CallStyle, think: ThinkState) -> str:
 
 
 def _wanted(ask: Ask) -> Wanted:
-    tools = _in_play(ask.tools, ask.form)
-    calls = [(tool.name, prepared(_of_object(tool), f'The tool "{tool.name}"')) for tool in tools]
+    tools, steps = _in_play(ask.tools, ask.form), Steps()
+    calls = [(tool.name, prepared(_of_object(tool), f'The tool "{tool.name}"', steps)) for tool in tools]
     value = None
     if ask.form.format:
         schema = ask.form.format.schema
-        value = prepared(_ANY_OBJECT if schema is None else schema, "The response format")
+        value = prepared(_ANY_OBJECT if schema is None else schema, "The response format", steps)
     if sum(schema.nodes for _, schema in calls) + (value.nodes if value else 0) > kw.MOST_NODES:
         refuse("The tools and the format", f"have more than {kw.MOST_NODES} parts together")
     return Wanted(calls, value, ask.form)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.prompt.grammar import keywords as kw
-from app.prompt.grammar.schema import Node, Schema, as_list, as_map, refuse, required_of
+from app.prompt.grammar.budget import refuse
+from app.prompt.grammar.schema import Node, Schema, as_list, as_map, required_of
 
 MOST_LEVELS = 6
 _NAMES: dict[type, str] = {
@@ -22,12 +23,14 @@ def without_one_of(schema: Schema) -> Schema:
     """Raises PromptError where two options may fit the same value."""
     rewriting = _Rewriting(schema)
     shared = {name: rewriting.node(node) for name, node in schema.shared.items()}
-    return Schema(schema.owner, rewriting.node(schema.root), shared, schema.nodes)
+    return Schema(schema.owner, rewriting.node(schema.root), shared, schema.nodes, schema.steps)
 
 
 class _Rewriting:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
+        self._known: dict[tuple[int, int, int], tuple[Node, Node, bool]] = {}
+        """By the ids of two nodes and the level; they are kept with it, so that no id is used again."""
 
     def node(self, node: Node) -> Node:
         if isinstance(node, bool):
@@ -47,7 +50,7 @@ class _Rewriting:
     def _one_of(self, node: dict[str, object]) -> Node:
         options = _alone(as_list(node["oneOf"]))
         within = {"type": node["type"]} if "type" in node else {}
-        typed = [{**within, **each} if isinstance(each, Mapping) else each for each in options]
+        typed = [{**within, **each} if within and isinstance(each, Mapping) else each for each in options]
         pairs = ((a, b) for number, a in enumerate(typed) for b in typed[number + 1 :])
         if not all(self.apart(a, b) for a, b in pairs):
             refuse(self._schema.owner, 'has a "oneOf" whose options cannot be told apart for sure; use "anyOf"')
@@ -62,6 +65,13 @@ class _Rewriting:
             return True
         if isinstance(one, bool) or isinstance(other, bool) or level > MOST_LEVELS:
             return False
+        key = id(one), id(other), level
+        if key not in self._known:
+            self._schema.step()
+            self._known[key] = one, other, self._found_apart(one, other, level)
+        return self._known[key][2]
+
+    def _found_apart(self, one: Mapping[str, object], other: Mapping[str, object], level: int) -> bool:
         for first, second in ((one, other), (other, one)):
             for word in ("anyOf", "oneOf"):
                 if word in first and all(self.apart(each, second, level + 1) for each in as_list(first[word])):
@@ -79,7 +89,7 @@ class _Rewriting:
             return not any(a == b and type(a) is type(b) for a in values[0] for b in values[1])
         if ours & theirs != {"object"}:
             return False
-        keys = {*required_of(one), *required_of(other)}
+        keys = dict.fromkeys([*required_of(one), *required_of(other)])
         return any(self.apart(_property(one, key), _property(other, key), level + 1) for key in keys)
 
 

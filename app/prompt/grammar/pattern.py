@@ -29,7 +29,7 @@ def _branch(pieces: list[str]) -> str | None:
 
 def _split(pattern: str) -> Iterator[list[str]]:
     depth, branch = 0, list[str]()
-    for piece in _pieces(pattern):
+    for piece in pieces(pattern):
         depth += (piece == "(") - (piece == ")")
         if piece == "|" and not depth:
             yield branch
@@ -39,7 +39,7 @@ def _split(pattern: str) -> Iterator[list[str]]:
     yield branch
 
 
-def _pieces(pattern: str) -> Iterator[str]:
+def pieces(pattern: str) -> Iterator[str]:
     """Single characters, with escapes and bracketed classes each in one piece."""
     at = 0
     while at < len(pattern):

@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from app.prompt.grammar.budget import refuse
 from app.prompt.grammar.exclusive import values_of
 from app.prompt.grammar.pattern import whole
-from app.prompt.grammar.schema import Node, Schema, as_list, refuse
+from app.prompt.grammar.schema import Node, Schema, as_list
 
 ANY_TEXT = "/(?s:.*)/"
 CLOSING = r"\n<\/parameter>"
+MOST_LENGTH = 4_000
+"""The grammar library loses count of a longer text while it is written, for it looks for the closing tag as well."""
 _WORDS = {"null": ("null",), "boolean": ("true", "false")}
 
 
@@ -30,9 +33,10 @@ class Written:
 def written(schema: Schema, node: Node) -> Written:
     """Raises PromptError for a text that its closing tag would cut or whose pattern cannot be held."""
     options = list(_options(schema, node))
+    schema.step(len(options))
     kinds = {kind for kind, _ in options}
     words = frozenset(word for kind in kinds for word in _WORDS.get(kind, ()))
-    terms = tuple(_term(schema, option) for kind, option in options if kind == "string")
+    terms = tuple(dict.fromkeys(_term(schema, option) for kind, option in options if kind == "string"))
     others = frozenset(kinds - {"string", "null", "boolean"})
     if ANY_TEXT in terms:
         return Written((ANY_TEXT,), words, others)
@@ -61,17 +65,30 @@ def _other(text: str, types: frozenset[str]) -> object:
 _TYPE_NAMES = {int: "number", float: "number", list: "array", dict: "object"}
 
 
-def _options(schema: Schema, node: Node, level: int = 0) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """One type and its words at a time; what cannot be taken apart is of the type "mixed"."""
-    node = schema.at(node)
+def _options(schema: Schema, node: Node) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """One type and its words at a time. Alternatives that are shared come once, however many lead to them."""
+    seen: set[int] = set()
+    waiting = [node]
+    while waiting:
+        node = schema.at(waiting.pop())
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        schema.step()
+        if isinstance(node, Mapping) and _only_joins(node):
+            waiting += reversed(as_list(node.get("anyOf", node.get("allOf"))))
+        else:
+            yield from _kinds(node)
+
+
+def _only_joins(node: Mapping[str, object]) -> bool:
+    return len(node) == 1 and ("anyOf" in node or len(as_list(node.get("allOf"))) == 1)
+
+
+def _kinds(node: Node) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """What cannot be taken apart is of the type "mixed"."""
     if isinstance(node, bool) or not node:
         yield "string", {}
-    elif node.keys() <= {"anyOf"} or (node.keys() <= {"allOf"} and len(as_list(node["allOf"])) == 1):
-        if level > 8:
-            yield "mixed", node
-            return
-        for each in as_list(node.get("anyOf", node.get("allOf"))):
-            yield from _options(schema, each, level + 1)
     elif {"anyOf", "allOf", "$ref"} & node.keys():
         yield "mixed", node
     elif (values := values_of(node)) is not None:
@@ -111,9 +128,17 @@ def _limits(schema: Schema, node: Mapping[str, object]) -> Iterator[str]:
             refuse(schema.owner, 'has a value in "enum" or "const" with a closing parameter line, which ends a value')
         yield json.dumps(text)
     if {"minLength", "maxLength"} & node.keys():
+        _check_length(schema, node)
         yield f"/(?s:.{{{node.get('minLength', 0)},{node.get('maxLength', '')}}})/"
     if isinstance(pattern := node.get("pattern"), str):
         held = whole(pattern)
         if held is None:
             refuse(schema.owner, f'has an anchor inside "pattern" {pattern[:100]}, which raw text cannot be held to')
         yield held
+
+
+def _check_length(schema: Schema, node: Mapping[str, object]) -> None:
+    longest = max(int(str(node.get(word, 0))) for word in ("minLength", "maxLength"))
+    if longest > MOST_LENGTH:
+        word = "maxLength" if "maxLength" in node else "minLength"
+        refuse(schema.owner, f'has a "{word}" of more than {MOST_LENGTH}, which raw text cannot be held to')

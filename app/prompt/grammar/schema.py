@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
-from app.core.errors import PromptError
 from app.prompt.ask import Json
 from app.prompt.grammar import keywords as kw
+from app.prompt.grammar.budget import Steps, refuse
 from app.prompt.grammar.pointers import lookup
+from app.prompt.grammar.repetition import MOST_REPEATED, too_repeated
 
 Node = Mapping[str, object] | bool
 _UNHELD_PATTERN = re.compile(r"(?<!\\)(?:\\\\)*(?:\(\?<?[=!]|\\[1-9])")
@@ -25,6 +26,11 @@ class Schema:
     root: Node
     shared: Mapping[str, Node]
     nodes: int
+    steps: Steps = field(default_factory=Steps, compare=False)
+
+    def step(self, count: int = 1) -> None:
+        """Raises PromptError when this schema causes too much work."""
+        self.steps.take(self.owner, count)
 
     def at(self, node: Node) -> Node:
         """What a chain of references comes to."""
@@ -64,15 +70,10 @@ def required_of(node: Mapping[str, object]) -> list[str]:
     return [str(key) for key in value] if isinstance(value, list) else []
 
 
-def read_schema(raw: Json, owner: str) -> Schema:
+def read_schema(raw: Json, owner: str, steps: Steps | None = None) -> Schema:
     """``owner`` names the schema in messages: 'The tool "search"'. Raises PromptError."""
     _check_size(raw, owner)
-    return _Reading(raw, owner).schema()
-
-
-def refuse(owner: str, why: str, path: str = "") -> NoReturn:
-    where = f" (at {path})" if path else ""
-    raise PromptError(f"{owner} {why}{where}.", "Change the schema, or leave that part out.")
+    return _Reading(raw, owner, steps or Steps()).schema()
 
 
 def _check_size(raw: Json, owner: str) -> None:
@@ -87,7 +88,8 @@ def _check_size(raw: Json, owner: str) -> None:
 class _Reading:
     """One schema on its way through; what is referred to is read once and shared."""
 
-    def __init__(self, raw: Json, owner: str) -> None:
+    def __init__(self, raw: Json, owner: str, steps: Steps) -> None:
+        self._steps = steps
         self._raw = raw
         self._owner = owner
         self._nodes = 0
@@ -103,7 +105,7 @@ class _Reading:
                 refuse(self._owner, f'has a "$ref" to {reference[:100]}, which is not in its schema')
             shared[name] = self._node(found, reference, 0)
         self._check_loops(shared)
-        return Schema(self._owner, root, shared, self._nodes)
+        return Schema(self._owner, root, shared, self._nodes, self._steps)
 
     def _check_loops(self, shared: Mapping[str, Node]) -> None:
         for reference, name in self._names.items():
@@ -216,9 +218,15 @@ class _Words:
         if not isinstance(value, str):
             self._cannot("pattern")
         if not _UNHELD_PATTERN.search(value):
+            self._check_repetition(value, "pattern")
             kept["pattern"] = value
         elif self.raw.get("format") not in sorted(kw.FORMATS):
             refuse(self.owner, 'has look-around or a back reference in "pattern"', self.path)
+
+    def _check_repetition(self, pattern: str, word: str) -> None:
+        if too_repeated(pattern):
+            why = f'has a "{word}" whose repetitions within repetitions come to more than {MOST_REPEATED}'
+            refuse(self.owner, why, self.path)
 
     def _list(self, word: str, value: object) -> list[Node]:
         if not isinstance(value, list):
@@ -230,6 +238,8 @@ class _Words:
     def _map(self, word: str, value: object) -> dict[str, Node]:
         if not isinstance(value, Mapping):
             self._cannot(word)
+        for name in value if word == "patternProperties" else ():
+            self._check_repetition(name, word)
         return {name: self.inner(each, f"{self.path}/{word}/{name}") for name, each in value.items()}
 
     def _refused(self, word: str, value: object, kept: dict[str, object]) -> None:

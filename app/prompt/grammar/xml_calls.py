@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from app.prompt.grammar.budget import refuse
 from app.prompt.grammar.compiling import json_rule
+from app.prompt.grammar.keywords import MOST_DEPTH
 from app.prompt.grammar.raw_text import ANY_TEXT, CLOSING, written
-from app.prompt.grammar.schema import Node, Schema, as_list, as_map, refuse, required_of
+from app.prompt.grammar.schema import Node, Schema, as_list, as_map, required_of
 
 NAME = re.compile(r"[^<>\r\n]{1,128}")
 MOST_SHAPES = 64
@@ -86,8 +88,11 @@ def _possible(shape: Shape) -> bool:
     return all(_ordered(shape)[key] is not False for key in shape.required)
 
 
-def shapes(schema: Schema, node: Node) -> list[Shape]:
+def shapes(schema: Schema, node: Node, level: int = 0) -> list[Shape]:
     """Alternatives of an object's schema. Raises PromptError where they are too many or cannot be written."""
+    schema.step()
+    if level > MOST_DEPTH:
+        refuse(schema.owner, f"has parameters whose alternatives are nested deeper than {MOST_DEPTH}")
     node = schema.at(node)
     if isinstance(node, bool):
         return [Shape()] if node else []
@@ -96,7 +101,7 @@ def shapes(schema: Schema, node: Node) -> list[Shape]:
             schema.owner, f'uses "{word}" for its parameters, which this model\'s way of writing calls has no room for'
         )
     found = [_own_shape(node)]
-    for group in _groups(schema, node):
+    for group in _groups(schema, node, level + 1):
         found = [_both(one, other) for one in found for other in group]
         if len(found) > MOST_SHAPES:
             refuse(schema.owner, 'combines too many alternatives by "anyOf" for its parameters')
@@ -110,13 +115,13 @@ def _own_shape(node: Mapping[str, object]) -> Shape:
     )
 
 
-def _groups(schema: Schema, node: Mapping[str, object]) -> Iterator[list[Shape]]:
+def _groups(schema: Schema, node: Mapping[str, object], level: int) -> Iterator[list[Shape]]:
     if "$ref" in node:
-        yield shapes(schema, {"$ref": node["$ref"]})
+        yield shapes(schema, {"$ref": node["$ref"]}, level)
     for each in as_list(node.get("allOf")):
-        yield shapes(schema, each)
+        yield shapes(schema, each, level)
     if "anyOf" in node:
-        yield [shape for each in as_list(node["anyOf"]) for shape in shapes(schema, each)]
+        yield [shape for each in as_list(node["anyOf"]) for shape in shapes(schema, each, level)]
 
 
 def _both(one: Shape, other: Shape) -> Shape:

@@ -9,7 +9,11 @@ import pytest
 
 from app.core.errors import PromptError
 from app.prompt.ask import Form, JsonFormat, Tool
+from app.prompt.grammar.budget import Steps
+from app.prompt.grammar.compiling import prepared
+from app.prompt.grammar.repetition import too_repeated
 from app.prompt.grammar.style import CallStyle
+from app.prompt.grammar.xml_calls import xml_call
 from tests.prompt.grammar.words import matcher, value_fits
 
 LEAF: dict[str, Any] = {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/n"}}}}
@@ -129,6 +133,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a number that is none": ({"type": "number", "minimum": float("nan")}, "no JSON"),
     "a schema that is none": ({"properties": {"a": 3}}, "no schema"),
     "lengths that are none": ({"minLength": -1}, '"minLength"'),
+    "counts within counts": ({"type": "string", "pattern": "^(a{1,1000}){1,1000}$"}, '"pattern".* 2000'),
+    "counts within the names": (
+        {"type": "object", "patternProperties": {"^(a?){2001}$": {}}},
+        '"patternProperties".* 2000',
+    ),
     "properties that are none": ({"properties": []}, '"properties"'),
 }
 
@@ -160,6 +169,71 @@ def nested(levels: int) -> dict[str, Any]:
     for _ in range(levels):
         schema = {"items": schema}
     return schema
+
+
+def multiplied(word: str, many: int, levels: int, leaf: Any) -> dict[str, Any]:
+    """Definitions that each refer to the next one so often; a0 is the first."""
+    steps = {f"a{n}": {word: [{"$ref": f"#/$defs/a{n + 1}"}] * many} for n in range(levels)}
+    return {**steps, f"a{levels}": leaf}
+
+
+A0 = {"$ref": "#/$defs/a0"}
+TEXT = {"type": "string", "maxLength": 3}
+
+
+def test_alternatives_that_multiply_are_read_once() -> None:
+    defs = multiplied("anyOf", 64, 6, TEXT)
+    schema = {"type": "object", "$defs": defs, "properties": {"p": {"oneOf": [A0, {"type": "integer"}]}}}
+    steps = Steps(5_000)
+    exclusive = prepared(schema, "The tool", steps)
+    plain = prepared({"type": "object", "$defs": defs, "properties": {"p": A0}}, "The tool", steps)
+    assert xml_call("t", "f", exclusive)
+    assert sum(line.count("maxLength") + line.count("{0,3}") for line in xml_call("t", "f", plain)) == 1
+
+
+MULTIPLIED: dict[str, dict[str, Any]] = {
+    "parts": {"$defs": multiplied("allOf", 16, 6, {"type": "object"}), "allOf": [A0]},
+    "alternatives": {"$defs": multiplied("anyOf", 64, 5, False), "anyOf": [A0, {}]},
+    "a circle": {"anyOf": [{"$ref": "#"}, {}]},
+    "values": {
+        "$defs": {"e": {"enum": [str(n) for n in range(1_000)]}},
+        "properties": {f"p{n}": {"$ref": "#/$defs/e"} for n in range(500)},
+    },
+}
+
+
+@pytest.mark.parametrize("name", MULTIPLIED)
+def test_work_that_multiplies_is_refused_by_name(name: str) -> None:
+    with pytest.raises(PromptError, match='The tool "search" has'):
+        matcher(Tool("search", "", {"type": "object", **MULTIPLIED[name]}), style=CallStyle.XML)
+
+
+def test_a_long_text_without_quotes_is_refused_by_name() -> None:
+    tool = Tool("search", "", {"properties": {"q": {"type": "string", "maxLength": 5_000}}})
+    with pytest.raises(PromptError, match=r'The tool "search" .*"maxLength".* 4000'):
+        matcher(tool, style=CallStyle.XML)
+    assert matcher(tool).mask().any()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wrong"),
+    [
+        ("^(a{1,44}){1,44}$", False),
+        ("^(a{1,50}){1,50}$", True),
+        ("^[a-z]{1,100000}$", False),
+        ("^(?:ab|c){1,5000}$", False),
+        (r"^(\w{1,63}\.){1,20}\w{2,63}$", False),
+        ("((a{1,900}){1,900}){1,900}", True),
+        ("(a?){3000}", True),
+        ("(a{60}b){60,}", True),
+        (r"(a\{60}b[{1}]){3000}", False),
+        ("a{2}{2000}", True),
+        ("a)){1,5000}", False),
+        ("(a{1,99999999999}){2}", False),
+    ],
+)
+def test_counts_within_counts(pattern: str, wrong: bool) -> None:
+    assert too_repeated(pattern) is wrong
 
 
 WIDE = {"anyOf": [{"allOf": [{"$ref": "#/$defs/b"}] * 16}] * 64}
