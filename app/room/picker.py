@@ -121,11 +121,15 @@ def _layer_ms(tried: Tried, record: ModelRecord) -> dict[str, float]:
 def model_rows(
     table: Models, members: Sequence[Member], model_host: str, wish: Wish, screen: Screen
 ) -> tuple[ModelRow, ...]:
-    """A row for every model offered; none while nobody can hold layers."""
+    """A row for every model offered; none while nobody can hold layers.
+
+    Rows of this device's own only where it would run the model itself: no other device knows them.
+    """
     ordered = deal_order(members, model_host)
     if not any(member.meta.webgpu for member in ordered):
         return ()
-    return tuple(_row(record, ordered, wish, screen) for record in table.offered())
+    offered = (record for record in table.offered() if not record.own or model_host == screen.me)
+    return tuple(_row(record, ordered, wish, screen) for record in offered)
 
 
 def _row(record: ModelRecord, members: Sequence[Member], wish: Wish, screen: Screen) -> ModelRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,6 +114,15 @@ def test_short_row_says_who_could_help() -> None:
     assert row.key == "qwen3-1.7b"
     assert row.helpers == ("otter",)
     assert row.own_raise_gb == 3
+
+
+def test_an_own_row_is_there_for_the_device_that_has_it_alone() -> None:
+    own = msgspec.structs.replace(builtin_table().get("qwen3-0.6b"), key="mine", own=True, picker=True)
+    table, members = builtin_table().with_record(own), (OTTER, HERON)
+    here = {row.key: row for row in model_rows(table, members, OTTER.id, Wish(), Screen(OTTER.id))}
+    assert here["mine"].sentence == f"fits on {OTTER.name} alone"
+    there = model_rows(table, members, OTTER.id, Wish(), Screen(HERON.id))
+    assert "mine" not in {row.key for row in there}
 
 
 def test_no_gpu_in_the_room_no_rows() -> None:
