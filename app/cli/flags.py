@@ -120,4 +120,8 @@ TokenFile = Annotated[Path | None, typer.Option("--token-file", help="File with 
 Token = Annotated[
     str | None, typer.Option("--token", help="That key itself; others on this computer can see it.", metavar="KEY")
 ]
+Origin = Annotated[
+    list[str] | None,
+    typer.Option("--origin", help="Web page that may ask, such as http://localhost:3000.", metavar="URL"),
+]
 MaxQueue = Annotated[int, typer.Option("--max-queue", parser=queue, help="Requests that may wait.", metavar="N")]

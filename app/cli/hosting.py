@@ -16,7 +16,7 @@ from app.cli.keyboard import Keyboard, standard_input
 from app.cli.lending import Lent, lent, most_here
 from app.cli.model_names import model_called
 from app.cli.models import print_models
-from app.cli.options import HostOptions, JoinOptions, Lending, Serving
+from app.cli.options import HostOptions, JoinOptions, Lending
 from app.cli.panel_room import PanelRoom, can_show
 from app.cli.printer import QUIET, Printer
 from app.cli.rejoin import stay_for
@@ -32,6 +32,7 @@ from app.core.errors import PooledError
 from app.room import intents as it
 from app.room.planner import SplitMode
 from app.room.room import Room
+from app.serve.config import ServeConfig
 
 SPLITS = {"speed": SplitMode.SPEED, "spread": SplitMode.MEMORY}
 
@@ -55,7 +56,7 @@ class Terminal:
     def view(self) -> View:
         return JsonView(make_console()) if self.options.json_log else Screen(self.printer)
 
-    def serve_view(self, serving: Serving) -> ServeView:
+    def serve_view(self, serving: ServeConfig) -> ServeView:
         if self.options.json_log:
             return ServeView(Printer(make_console(), interactive=False), serving.token, json_log=True)
         return ServeView(self.printer, serving.token)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from app.serve.config import ServeConfig
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entering:
@@ -13,15 +15,6 @@ class Entering:
     signal: tuple[str, ...] = ()
     quiet: bool = False
     json_log: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Serving:
-    """How the API is offered; ``port`` 0 takes any free one. ``token`` "" takes any key."""
-
-    port: int = 8080
-    token: str = field(default="", repr=False)
-    max_queue: int = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +28,7 @@ class Lending(Entering):
     most: bool = False
     fetch: bool = True
     verbose: bool = False
-    serve: Serving | None = None
+    serve: ServeConfig | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +76,7 @@ class ChatOptions(Entering):
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions(Entering):
     where: str
-    serving: Serving = field(default_factory=Serving)
+    serving: ServeConfig = field(default_factory=ServeConfig)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from app.cli.console import make_console
 from app.cli.device import asking_room, settings_for
 from app.cli.ending import Ending
 from app.cli.entering import enter
-from app.cli.options import ServeOptions, Serving
+from app.cli.options import ServeOptions
 from app.cli.printer import Printer
 from app.cli.serve_view import ServeView
 from app.cli.session import over
@@ -40,10 +40,9 @@ def _view(options: ServeOptions) -> ServeView:
 
 
 @asynccontextmanager
-async def api_beside(room: Room, serving: Serving, view: ServeView) -> AsyncGenerator[int]:
+async def api_beside(room: Room, serving: ServeConfig, view: ServeView) -> AsyncGenerator[int]:
     """The port it listens on. PooledError when it is taken."""
-    config = ServeConfig(port=serving.port, token=serving.token, max_queue=serving.max_queue)
-    server = ApiServer(room.answers, config, on_change=view.changed)
+    server = ApiServer(room.answers, serving, on_change=view.changed)
     async with AsyncExitStack() as stack:
         await server.start()
         stack.push_async_callback(server.stop)

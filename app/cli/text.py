@@ -7,10 +7,13 @@ import unicodedata
 from app.room.names import TURNING
 from app.room.state import Device, DeviceStatus, ModelRow, RoomState, WaitingRequest
 
+HIDDEN = frozenset({"Cc", "Cs"})
+"""Controls, and halves of characters, which no output can encode."""
+
 
 def safe(text: str) -> str:
     """Without control characters: a room's text must not move the cursor or name the window."""
-    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) != "Cc" and c not in TURNING))
+    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) not in HIDDEN and c not in TURNING))
 
 
 def gb_text(gb: float) -> str:

@@ -18,8 +18,8 @@ from app.cli.options import (
     PullOptions,
     RemoveOptions,
     ServeOptions,
-    Serving,
 )
+from app.serve.config import ServeConfig
 
 SPLITS = ("speed", "spread")
 EXAMPLE = "4TK-G9P, or the invite link in quotes"
@@ -145,13 +145,15 @@ def serve(
     token_file: f.TokenFile = None,
     token: f.Token = None,
     max_queue: f.MaxQueue = 8,
+    origin: f.Origin = None,
     name: f.Name = "",
     signal: f.Signal = None,
     json_log: f.JsonLog = False,
     quiet: f.Quiet = False,
 ) -> ServeOptions:
     """Use a room from other programs: an OpenAI and Anthropic API on this computer."""
-    serving = Serving(port=port, token=f.token_in(token_file, token), max_queue=max_queue)
+    key = f.token_in(token_file, token)
+    serving = ServeConfig(port=port, token=key, max_queue=max_queue, origins=tuple(origin or ()))
     if token:
         typer.echo("Others on this computer can see --token in the list of processes; --token-file hides it.", err=True)
     return ServeOptions(
@@ -230,5 +232,5 @@ def _lent(gb: float | None) -> float | None:
     return None if gb == f.ALL_THERE_IS else gb
 
 
-def _serving(on: bool, port: int, token_file: Path | None) -> Serving | None:
-    return Serving(port=port, token=f.token_in(token_file, None)) if on else None
+def _serving(on: bool, port: int, token_file: Path | None) -> ServeConfig | None:
+    return ServeConfig(port=port, token=f.token_in(token_file, None)) if on else None

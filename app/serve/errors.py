@@ -95,6 +95,7 @@ _REFUSALS = {
     Refusal.LOADING: (Problem.NOT_READY, RETRY_S),
     Refusal.GONE: (Problem.NOT_READY, RETRY_S),
     Refusal.SILENT: (Problem.SILENT, 0),
+    Refusal.FAILED: (Problem.FAILED, 0),
 }
 
 

@@ -10,14 +10,13 @@ from typing import Protocol, TypeVar
 
 from aiohttp import web
 
-from app.core.errors import PooledError
 from app.prompt.ask import Ask
-from app.room.api.events import Answers, ServedModel
+from app.room.api.events import Answers, AskRefused, ServedModel
 from app.serve.chat_events import ChatWriter
 from app.serve.chat_request import chat_request
 from app.serve.clients import client_name
 from app.serve.config import ServeConfig
-from app.serve.errors import ApiError, Problem, bad, not_ready
+from app.serve.errors import ApiError, Problem, bad, error_of_refusal, not_ready
 from app.serve.exchange import Exchange
 from app.serve.fields import Fields, parse
 from app.serve.guard import api_of, knows_token
@@ -83,10 +82,8 @@ class Service:
         ask, _ = await self._read(request, count_request)
         try:
             return _json({"input_tokens": await self._answers.count(ask)})
-        except ApiError:
-            raise
-        except PooledError as error:
-            raise bad(error.what, error.remedy) from error
+        except AskRefused as error:
+            raise error_of_refusal(error.refused) from error
 
     async def stored(self, request: web.Request) -> web.Response:
         if request.query.get("stream") == "true":

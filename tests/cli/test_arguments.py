@@ -22,10 +22,10 @@ from app.cli.options import (
     PullOptions,
     RemoveOptions,
     ServeOptions,
-    Serving,
     ShowWindow,
     Wish,
 )
+from app.serve.config import ServeConfig
 
 LINK = "http://192.168.1.20:47600/r/4TKG9P?signal=192.168.1.20%3A47600#k=AbCdEfGhIjKlMnOpQrStUv"
 ROOT = Path(__file__).parents[2]
@@ -58,8 +58,8 @@ def _no_token(monkeypatch: pytest.MonkeyPatch) -> None:
             ["host", "--deny-unknown", "--split", "spread", "--ctx", "8192", "--chat", "--again", "-q", "--verbose"],
             HostOptions(deny_unknown=True, split="spread", ctx=8192, chat=True, again=True, quiet=True, verbose=True),
         ),
-        (["host", "--serve=9000"], HostOptions(serve=Serving(port=9000))),
-        (["host", "--serve"], HostOptions(serve=Serving())),
+        (["host", "--serve=9000"], HostOptions(serve=ServeConfig(port=9000))),
+        (["host", "--serve"], HostOptions(serve=ServeConfig())),
         (["join", LINK], JoinOptions(where=LINK)),
         (["join", "4TK-G9P", "--name", "heron", "--gb", "0"], JoinOptions(where="4TK-G9P", name="heron", gb=0)),
         (["join", "4TKG9P", "--wait", "0.5", "--json-log"], JoinOptions(where="4TKG9P", wait=0.5, json_log=True)),
@@ -75,7 +75,11 @@ def _no_token(monkeypatch: pytest.MonkeyPatch) -> None:
         (["serve", "4TKG9P"], ServeOptions(where="4TKG9P")),
         (
             ["serve", "4TKG9P", "--port", "0", "--token", "secret", "--max-queue", "3"],
-            ServeOptions(where="4TKG9P", serving=Serving(port=0, token="secret", max_queue=3)),
+            ServeOptions(where="4TKG9P", serving=ServeConfig(port=0, token="secret", max_queue=3)),
+        ),
+        (
+            ["serve", "4TKG9P", "--origin", "http://localhost:3000"],
+            ServeOptions(where="4TKG9P", serving=ServeConfig(origins=("http://localhost:3000",))),
         ),
         (["pull", "1.7b", "smol"], PullOptions(("1.7b", "smol"))),
         (["download", "1.7b"], PullOptions(("1.7b",))),

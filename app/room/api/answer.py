@@ -31,7 +31,6 @@ class AskAnswer(Answering):
     behalf: str = ""
     rid: str = ""
     mid: str = ""
-    model: str = ""
     sampling: Sampling = field(default_factory=Sampling)
     on_begun: Callable[[int], None] = lambda _tokens: None
     on_pieces: Callable[[tuple[Piece, ...], Source], None] = lambda _pieces, _source: None

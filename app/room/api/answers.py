@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from app.core.errors import RoomError
 from app.prompt.ask import Ask
-from app.room.api.events import AskEvent, AskStream, Refusal, Refused, ServedModel
+from app.room.api.events import AskEvent, AskRefused, AskStream, Refusal, Refused, ServedModel
 from app.room.model_side import ModelSide
 
 NO_ROOM = "This program is in no room. Open or join one first."
@@ -36,7 +35,7 @@ class RoomAnswers:
     async def count(self, ask: Ask) -> int:
         side = self.side()
         if side is None:
-            raise RoomError(NO_ROOM, "Try again then.")
+            raise AskRefused(Refused(Refusal.GONE, NO_ROOM))
         return await side.asks.count(ask)
 
 

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from app.core.clock import Clock
-from app.core.errors import PooledError, RoomError
+from app.core.errors import PooledError
 from app.prompt.ask import Ask
 from app.room import messages as m
-from app.room.api.events import AskEvent, Ended, Queued, Refusal, Refused
+from app.room.api.events import AskEvent, AskRefused, Ended, Queued, Refusal, Refused
 from app.room.api.wire import ask_message, read_event
 
 SILENT_S = 300.0
@@ -43,17 +43,17 @@ class AskClient:
         return self._begin(ask, count=False)
 
     async def count(self, ask: Ask) -> int:
-        """Tokens of the ask's prompt. RoomError where the room cannot say."""
+        """Tokens of the ask's prompt. AskRefused where the room cannot say."""
         stream = self._begin(ask, count=True)
         async for event in stream:
             match event:
                 case Ended():
                     return event.usage.prompt
                 case Refused():
-                    raise RoomError(event.why, "Try again.")
+                    raise AskRefused(event)
                 case _:
                     pass
-        raise RoomError(GONE, "Try again.")
+        raise AskRefused(Refused(Refusal.GONE, GONE))
 
     def _begin(self, ask: Ask, *, count: bool) -> ClientStream:
         stream = ClientStream(secrets.token_urlsafe(12), self)

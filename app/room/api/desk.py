@@ -42,6 +42,7 @@ REASONS = {
     Ending.FULL: Reason.CONTEXT,
     Ending.STOPPED: Reason.ABORTED,
 }
+BROKE = "Something went wrong on the device that runs the model; its log says what."
 STOPPED = "Somebody in the room stopped this answer."
 
 
@@ -102,15 +103,15 @@ class AskDesk:
             self._refuse(member.id, rid, Refusal.QUEUE, "Too many requests of this device are being checked already.")
         else:
             self._early.add((member.id, rid))
-            self._tasks.start(self._take(member, message), "take an ask", lambda error: self._fault(member, rid, error))
+            self._tasks.start(self._take(member, message), "take an ask", lambda _error: self._fault(member, rid))
 
     def _refuse(self, id: str, rid: str, code: Refusal, why: str, tokens: int = 0, most: int = 0) -> None:
         busy = m.Busy(why=m.line(why), rid=rid, code=code.value, n=tokens, max=most)
         tell_one(self._ports.crowd, id, busy)
 
-    def _fault(self, member: Member, rid: str, error: BaseException) -> None:
+    def _fault(self, member: Member, rid: str) -> None:
         """Nobody waits for what met a fault of our own."""
-        self._refuse(member.id, rid, Refusal.BAD, f"Something went wrong: {error}")
+        self._refuse(member.id, rid, Refusal.FAILED, BROKE)
 
     async def _take(self, member: Member, message: m.Ask) -> None:
         rid = message.rid
@@ -172,7 +173,7 @@ class AskDesk:
 
     def answer(self, waiting: _Waiting) -> None:
         self._now = waiting
-        self._tasks.start(self._answer(waiting), "answer a program", lambda error: self._broke(waiting, error))
+        self._tasks.start(self._answer(waiting), "answer a program", lambda _error: self._broke(waiting))
 
     async def _answer(self, waiting: _Waiting) -> None:
         now, ports = waiting.now, self._ports
@@ -190,9 +191,9 @@ class AskDesk:
             self._now = None
         ports.turns.over()
 
-    def _broke(self, waiting: _Waiting, error: BaseException) -> None:
+    def _broke(self, waiting: _Waiting) -> None:
         """Nobody waits for an answer that met a fault of our own."""
-        self._failed(waiting.now, f"Something went wrong: {error}")
+        self._failed(waiting.now, BROKE)
         self._ports.turns.over()
 
     async def draft(self, now: AskAnswer, running: Running) -> Draft:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from app.core.errors import RoomError
 from app.prompt.ask import Ask
 from app.prompt.pieces import Piece
 
@@ -89,6 +90,7 @@ class Refusal(Enum):
     LOADING = "loading"
     GONE = "gone"
     SILENT = "silent"
+    FAILED = "error"
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,14 @@ class Refused:
     why: str
     tokens: int = 0
     most: int = 0
+
+
+class AskRefused(RoomError):
+    """An ask that was not answered, where no stream tells of it."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.why, "Try again.")
+        self.refused = refused
 
 
 AskEvent = Queued | Started | Spoken | Ended | Refused
@@ -130,5 +140,5 @@ class Answers(Protocol):
         ...
 
     async def count(self, ask: Ask) -> int:
-        """Tokens of the ask's prompt. RoomError where the room cannot say."""
+        """Tokens of the ask's prompt. AskRefused where the room cannot say."""
         ...

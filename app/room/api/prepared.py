@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.core.errors import PromptError
 from app.engine.ops.mask import words_of
-from app.prompt.ask import Ask
+from app.prompt.ask import Ask, Choice
 from app.prompt.ask_prompt import AskPrompt
 from app.prompt.grammar.constraint import constraint
 from app.prompt.grammar.style import ThinkState
@@ -87,4 +87,4 @@ def _budget(voice: Voice, ask: Ask, *, opened: bool) -> ThinkBudget | None:
 
 
 def _forces(ask: Ask) -> bool:
-    return ask.form.choice.value == "required" or ask.form.format is not None
+    return ask.form.choice is Choice.REQUIRED or ask.form.format is not None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from app.room import messages as m
+from app.room.api.events import Refusal
 from app.room.events import Member
 
 MOST_ASKS = 256
@@ -34,11 +35,18 @@ class AskRelay:
             if self._asked.get(rid) == member.id:
                 del self._asked[rid]
                 self.send(host, message)
-        elif not host or len(self._asked) >= MOST_ASKS or rid in self._asked:
-            self.send(member.id, m.Busy(why=GONE, rid=rid, code="gone"))
+        elif not host:
+            self._refuse(member.id, rid, Refusal.GONE, GONE)
+        elif len(self._asked) >= MOST_ASKS:
+            self._refuse(member.id, rid, Refusal.QUEUE, "Too many requests are under way in this room.")
+        elif rid in self._asked:
+            self._refuse(member.id, rid, Refusal.BAD, "A request of that name is under way already.")
         else:
             self._asked[rid] = member.id
             self.send(host, msgspec.structs.replace(message, asker=member.id, name=member.name))
+
+    def _refuse(self, id: str, rid: str, code: Refusal, why: str) -> None:
+        self.send(id, m.Busy(why=why, rid=rid, code=code.value))
 
     def answered(self, message: m.Message) -> bool:
         """The model host's word about an ask that was handed on; False for any other."""
@@ -60,5 +68,5 @@ class AskRelay:
 
     def host_gone(self) -> None:
         for rid, asker in self._asked.items():
-            self.send(asker, m.Busy(why="The device that ran the model is gone.", rid=rid, code="gone"))
+            self._refuse(asker, rid, Refusal.GONE, "The device that ran the model is gone.")
         self._asked.clear()

@@ -45,6 +45,7 @@ USUAL_HEAT = 0.8
 ShortText = Annotated[str, msgspec.Meta(max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=MOST_CHARS)]
 Tokens = Annotated[int, msgspec.Meta(ge=1, le=MOST_TOKENS)]
+TokenId = Annotated[str, msgspec.Meta(pattern="^[0-9]{1,7}$")]
 Stop = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
@@ -86,7 +87,7 @@ class ParamsItem(msgspec.Struct, frozen=True, omit_defaults=True):
     topP: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
     minP: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
     seed: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None = None
-    bias: Annotated[dict[str, Annotated[float, msgspec.Meta(ge=-100, le=100)]], msgspec.Meta(max_length=1_024)] = {}
+    bias: Annotated[dict[TokenId, Annotated[float, msgspec.Meta(ge=-100, le=100)]], msgspec.Meta(max_length=1_024)] = {}
     stop: Annotated[tuple[Stop, ...], msgspec.Meta(max_length=4)] = ()
     thinking: bool = False
     thinkBudget: Tokens | None = None
@@ -140,7 +141,7 @@ def _ask(body: AskBody) -> Ask:
         most_tokens=params.maxTokens,
         sampling=_sampling(params),
         seed=params.seed,
-        bias={int(token): bias for token, bias in params.bias.items() if token.isdecimal()},
+        bias={int(token): bias for token, bias in params.bias.items()},
         stops=params.stop,
         client=params.client[:40],
     )
