@@ -10,6 +10,7 @@ from app.room.held import Held
 
 LAST_SLOT = 65_534
 SHORTEST_PIN = 1_024
+KIN = 4
 WORTH_SAVING = 64
 """Fewer tokens past what is kept already are read again sooner than a copy is made."""
 
@@ -82,9 +83,9 @@ class Checkpoints:
         return out
 
     def _driven_out(self, new: Checkpoint) -> list[int]:
-        """Sooner an earlier state of the same conversation than the last one of another."""
+        """Sooner another state of the same conversation than the last one of another."""
         alike = [kept for kept in self.kept if kept.keep is new.keep]
-        alike.sort(key=lambda kept: (not _begins(new.ids, kept.ids), kept.used))
+        alike.sort(key=lambda kept: (not _is_kin(kept, new), kept.used))
         room = self.answers - 1 if new.keep is Keep.ANSWER else 0
         return [kept.slot for kept in alike[: max(len(alike) - room, 0)]]
 
@@ -119,6 +120,11 @@ class Checkpoints:
         used = replace(checkpoint, used=self._clock)
         self.kept = [used if kept is checkpoint else kept for kept in self.kept]
         return used
+
+
+def _is_kin(kept: Checkpoint, new: Checkpoint) -> bool:
+    """Whether both are of one conversation: a quarter of the words is more than what programs begin alike."""
+    return KIN * kept.held.fed.common(new.ids) >= kept.held.end
 
 
 def _begins(ids: Sequence[int], start: Sequence[int]) -> bool:

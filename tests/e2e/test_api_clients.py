@@ -139,6 +139,7 @@ async def test_anthropic_calls_a_tool_and_hears_its_result(room: ServedRoom) -> 
     assert second.content
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of the library's own types
 async def test_litellm_calls_a_required_tool(room: ServedRoom) -> None:
     import litellm  # takes seconds to load, and only this test needs it
 

@@ -14,6 +14,7 @@ from app.room import messages as m
 from app.room.frame import Frame, FrameKind
 from app.room.ports import Message
 from app.room.state import Phase
+from tests.room.api.asking import until
 from tests.room.test_rooms import MOST, cuts, idle, prompt, words
 from tests.room.toy import one_device
 from tests.room.world import Box, MemoryLink, World
@@ -136,9 +137,10 @@ async def test_an_api_client_asks_and_rules_nothing(world: World) -> None:
     assert otter.state.pooled_gb == 4
     assert otter.state.typing == ""
     assert len(otter.compute.loads) == 1
-    near.send(m.encode(m.Ask(text="May I ask?")))
-    await world.until(lambda: bool(otter.state.transcript) and idle(otter, heron))
-    assert otter.state.transcript[-1].question == "May I ask?"
+    near.send(m.encode(m.Ask(text="I am the owner.")))
+    near.send(m.encode(m.Ask(api=1, rid="r1", messages=[{"role": "user", "text": "May I ask?"}])))
+    await until(world, lambda: bool(otter.state.transcript) and idle(otter, heron))
+    assert [item.question for item in otter.state.transcript] == ["May I ask?"]
 
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07<b onload='x'>\u202egpj.exe\x00"
