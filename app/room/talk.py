@@ -264,9 +264,17 @@ class Talk:
         if planned is not None and language is not None and planned.record.key != self.past.model:
             self._record = Fed()
             self._now_past(self.past.in_words_of(planned.record.key, language))
+        self._remind()
         last = self.past.last
         if self._turns.running is None and self.past.unanswered and last is not None:
             self._turns.begin(_Redone(last.asker, lambda: self._begin_again(last)))
+
+    def _remind(self) -> None:
+        """Whoever came in while no device ran the model has heard nothing of what was said."""
+        said = m.History(items=self.past.history[-m.HISTORY_SENT :])
+        for member in self._crowd.members if said.items else ():
+            if member.meta.native == OURS and self._screens.reads(member.id, asker=""):
+                self._crowd.send(member.id, said)
 
     def ended(self) -> None:
         """The model does not run any more, so nobody waits for it."""

@@ -193,3 +193,17 @@ async def test_layers_of_a_device_that_left_for_good_are_dealt_again_at_once(wor
     await world.until(lambda: len([d for d in heron.state.devices if d.layers]) == 2, 10)
     await world.until(lambda: otter.state.phase is heron.state.phase is Phase.ONLINE, 10)
     assert await ask(world, otter, "Who is left?") == heron.answer
+
+
+async def test_who_comes_while_nobody_runs_the_model_reads_what_was_said(world: World) -> None:
+    otter, heron, finch = await started_by(world, 0, 2, 3, 2)
+    said = await ask(world, otter, "Before?")
+    await world.until(lambda: idle(otter, heron, finch))
+    world.kill(heron)
+    await world.until(lambda: otter.state.phase is not Phase.ONLINE)
+    wren = await world.join("wren", 2, otter)
+    assert not wren.state.transcript
+    others = (otter, finch, wren)
+    await world.until(lambda: all(box.state.phase is Phase.ONLINE for box in others), 300)
+    await world.settle()
+    assert [texts(box) for box in others] == [[("Before?", said)]] * 3
