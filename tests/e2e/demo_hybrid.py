@@ -141,5 +141,5 @@ def check(turns: list[Turn]) -> None:
         raise DemoFailed("the answer that was asked for again is another one")
     if accepted < FEWEST_ACCEPTED:
         raise DemoFailed(f"only {accepted:.0%} of the drafts were accepted")
-    if again.reused <= FEWEST_TOKENS or again.reused <= second.reused:
+    if again.reused <= FEWEST_TOKENS or again.reused < second.reused:
         raise DemoFailed("the question that was asked again was read from the start")
