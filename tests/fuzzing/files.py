@@ -168,7 +168,7 @@ def _addresses(rng: Random) -> bytes:
 
 
 TARGETS = [
-    Target("gguf", lambda: [_gguf()], _open_model, (FileError, ModelError)),
+    Target("gguf", lambda: [_gguf()], _open_model, (FileError, ModelError), beside=_TAIL),
     Target("settings", _setting_samples, _settings),
     Target("saved-room", _saved_samples, _saved),
     Target("sealed", _sealed_samples, _unseal),
