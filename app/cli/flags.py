@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from app.core.ports import HIGHEST_PORT
+from app.prompt.limits import MOST_TOKENS
+
 LARGEST_GB = 1024
 MOST_DEVICES = 100
-MOST_TOKENS = 65_536
 MOST_CONTEXT = 1 << 20
 LONGEST_TOKEN = 4096
 ALL_THERE_IS = -1.0
@@ -44,7 +46,7 @@ def tokens(text: str) -> int:
 
 
 def port(text: str) -> int:
-    return _whole(text, 0, 65_535, "a port, such as 8080, or 0 for any that is free")
+    return _whole(text, 0, HIGHEST_PORT, "a port, such as 8080, or 0 for any that is free")
 
 
 def queue(text: str) -> int:
@@ -53,22 +55,21 @@ def queue(text: str) -> int:
 
 def duration(text: str) -> float:
     """Seconds or minutes."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 100_000:
-        raise typer.BadParameter(f"{text[:40]!r} is not a time to wait, such as 60")
-    return number
+    return _number(text, 100_000, "a time to wait, such as 60")
 
 
 def temperature(text: str) -> float:
+    return _number(text, 2, "a temperature from 0 to 2")
+
+
+def _number(text: str, most: float, what: str) -> float:
+    """From 0 on."""
     try:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= 2:
-        raise typer.BadParameter(f"{text[:40]!r} is not a temperature from 0 to 2")
+    if not 0 <= number <= most:
+        raise typer.BadParameter(f"{text[:40]!r} is not {what}")
     return number
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.printer import ACCENT, QUIET
-from app.cli.text import digits_text, gb_text, layers_text, safe
+from app.cli.text import digits_text, download_text, gb_text, layers_text, safe
 from app.room.codes import format_code
 from app.room.state import Device, DeviceStatus, ModelRow, Phase, RoomState
 
@@ -121,7 +121,7 @@ def _memory(state: RoomState, look: Look) -> Text:
     share = min(1.0, row.have_gb / row.need_gb) if row.need_gb else 1.0
     full, empty = ("#", ".") if look.plain else ("━", "─")
     bar = full * round(share * BAR) + empty * (BAR - round(share * BAR))
-    fetched = "" if row.on_disk else f", download {row.download_bytes / 1e9:.1f} GB"
+    fetched = "" if row.on_disk else f", {download_text(row.download_bytes)}"
     line = Text(f"{safe(row.label)}: {gb_text(row.have_gb)} of {gb_text(row.need_gb)}  ")
     return line.append(bar, ACCENT).append(f"\n{safe(row.sentence)}{fetched}", QUIET)
 

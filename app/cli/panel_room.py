@@ -17,7 +17,7 @@ from app.cli.panel import Look, panel
 from app.cli.panel_keys import Opens, press
 from app.cli.picker import Item, Picker
 from app.cli.session import first_of, over
-from app.cli.text import gb_text
+from app.cli.text import download_text, gb_text
 from app.cli.waiting import RoomLike
 from app.room import intents as it
 from app.room.state import RoomState
@@ -162,4 +162,4 @@ def model_picker(state: RoomState) -> Picker | None:
 
 
 def _fetched(on_disk: bool, size: int) -> str:
-    return "downloaded" if on_disk else f"download {size / 1e9:.1f} GB"
+    return "downloaded" if on_disk else download_text(size)

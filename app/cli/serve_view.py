@@ -8,7 +8,7 @@ from app.cli.printer import ACCENT, QUIET, Printer
 from app.cli.text import safe
 from app.room.api.events import ServedModel
 from app.room.codes import format_code
-from app.serve.server import ADDRESS
+from app.serve.config import root_url
 from app.serve.settings_for_tools import ANY_KEY, Address, settings_for_tools
 from app.serve.status import Phase, ServeStatus
 
@@ -33,8 +33,8 @@ class ServeView:
             return self._object("listening", room=room, port=port)
         line = self._printer.line
         line(f"Room {format_code(room)} answers programs on this computer.", ACCENT)
-        line(f"  OpenAI     http://{ADDRESS}:{port}/v1")
-        line(f"  Anthropic  http://{ADDRESS}:{port}")
+        line(f"  OpenAI     {root_url(port)}/v1")
+        line(f"  Anthropic  {root_url(port)}")
         line(f"  Key        {'the token you set' if self._token else 'any'}")
         return line("The device that runs the model reads what is asked. Ctrl-C ends this.", QUIET)
 

@@ -20,6 +20,11 @@ def gb_text(gb: float) -> str:
     return f"{gb:g} GB" if gb >= 10 or gb == int(gb) else f"{gb:.1f} GB"
 
 
+def download_text(size: int) -> str:
+    """``size`` in bytes."""
+    return f"download {size / 1e9:.1f} GB"
+
+
 def digits_text(digits: str) -> str:
     """Six digits as two groups."""
     return f"{digits[:3]} {digits[3:]}" if len(digits) == 6 else digits
@@ -49,7 +54,7 @@ def waiting_text(request: WaitingRequest) -> str:
 def row_text(row: ModelRow, state: RoomState) -> str:
     """One line of the model list."""
     mark = "*" if row.key == state.chosen else " "
-    fetched = "on disk" if row.on_disk else f"download {row.download_bytes / 1e9:.1f} GB"
+    fetched = "on disk" if row.on_disk else download_text(row.download_bytes)
     speed = f" · {safe(row.speed)}" if row.speed else ""
     return f"{mark} {row.label:<24} needs {gb_text(row.need_gb):<8} {row.sentence} · {fetched}{speed}"
 

@@ -19,6 +19,7 @@ from app.cli.options import (
     RemoveOptions,
     ServeOptions,
 )
+from app.core.ports import API_PORT
 from app.serve.config import ServeConfig
 
 SPLITS = ("speed", "spread")
@@ -65,7 +66,7 @@ def host(
     chat: Annotated[bool, typer.Option("--chat", help="Talk at once, without the panel.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Open the last room again, if it can be.")] = False,
     serve: f.Serve = False,
-    port: f.Port = 8080,
+    port: f.Port = API_PORT,
     token_file: f.TokenFile = None,
     name: f.Name = "",
     signal: f.Signal = None,
@@ -93,7 +94,7 @@ def join(
         float, typer.Option("--wait", parser=f.duration, help="Look for a lost room so long.", metavar="MINUTES")
     ] = 10,
     serve: f.Serve = False,
-    port: f.Port = 8080,
+    port: f.Port = API_PORT,
     token_file: f.TokenFile = None,
     name: f.Name = "",
     signal: f.Signal = None,
@@ -141,7 +142,7 @@ def chat(
 @verbs.command()
 def serve(
     where: Place,
-    port: f.Port = 8080,
+    port: f.Port = API_PORT,
     token_file: f.TokenFile = None,
     token: f.Token = None,
     max_queue: f.MaxQueue = 8,

@@ -12,13 +12,13 @@ from app.core.animals import random_name
 from app.core.errors import FileError
 from app.core.files import read_start, write_whole
 from app.core.paths import data_dir
+from app.core.ports import API_PORT, HIGHEST_PORT
 
 log = logging.getLogger(__name__)
 
 LARGEST_FILE = 1 << 20
 MOST_GB = 4_096
 MOST_CHECKPOINTS = 16
-HIGHEST_PORT = 65_535
 
 
 class RoomDefaults(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class ServeSettings(msgspec.Struct, frozen=True):
     """The API for programs on this computer; ``port`` 0: any that is free. Its key is kept with the secrets."""
 
     on: bool = False
-    port: Annotated[int, msgspec.Meta(ge=0, le=HIGHEST_PORT)] = 8080
+    port: Annotated[int, msgspec.Meta(ge=0, le=HIGHEST_PORT)] = API_PORT
 
 
 class RelaySettings(msgspec.Struct, frozen=True):

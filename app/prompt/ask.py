@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -82,6 +82,14 @@ class Form:
     parallel: bool = True
     most_calls: int = 128
     format: JsonFormat | None = None
+
+    def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The tools that may be called where those of ``names`` are offered; a choice may name others."""
+        if self.choice is Choice.NONE:
+            return ()
+        if self.named:
+            return (self.named,)
+        return tuple(names) if self.allowed is None else self.allowed
 
 
 class Effort(Enum):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from app.core.errors import PromptError
 from app.prompt.chat import Turn, UserTurn
+from app.prompt.limits import ANSWER_RESERVE
 
-ANSWER_RESERVE = 32
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
 
 Render = Callable[[Sequence[Turn]], list[int]]

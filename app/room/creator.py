@@ -91,7 +91,7 @@ class Creator:
     def _concerns(self, id: str, message: m.Message) -> bool:
         """An API client hears of its own asks, and whether a model runs."""
         member = self._roster.find(id)
-        told = type(message) in TO_API or bool(getattr(message, "rid", ""))
+        told = type(message) in TO_API or bool(m.rid_of(message))
         return told or member is None or not member.meta.is_api
 
     def show(self, message: m.Message) -> None:

@@ -32,7 +32,7 @@ class Screens:
 
 def pieces(text: str, source: int = 0) -> Iterator[m.Token]:
     """A text of any length as messages; ``source`` as ``Token.d``."""
-    return (m.Token(text=text[start : start + PIECE], d=source) for start in range(0, len(text), PIECE))
+    return (m.Token(text=piece, d=source) for piece in m.in_lines(text, PIECE))
 
 
 def _hidden(message: m.AnswerStart | m.Token | m.AnswerDone) -> m.Message | None:

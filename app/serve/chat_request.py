@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from app.prompt.ask import Ask, Call, Choice, Form, Thinking, Tool
+from app.prompt.limits import MOST_CALLS_READ, MOST_MESSAGES, MOST_TOOLS
 from app.serve.conversation import (
     FILE_NOTE,
     IMAGE_NOTE,
-    MOST_MESSAGES,
     NOTED,
     AssistantEntry,
     Entry,
@@ -31,7 +31,7 @@ from app.serve.parameters import (
     stops,
     thinking_of,
 )
-from app.serve.tools import MOST_TOOLS, checked, json_format, openai_form, skipped, tool
+from app.serve.tools import checked, json_format, openai_form, skipped, tool
 
 _UNSUPPORTED = (
     "n", "logprobs", "top_logprobs", "audio", "modalities", "prediction", "web_search_options", "functions",
@@ -46,7 +46,6 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "frequency_penalty": (0,),
 }
 _MOST_PARTS = 10_000
-_MOST_CALLS = 64
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ def _entry(message: Fields, notes: list[str]) -> Entry:
 def _calls(message: Fields) -> tuple[tuple[str, Call], ...]:
     if message.has("function_call"):
         message.refuse("function_call", "is not supported here: use tool_calls")
-    return tuple(_call(call) for call in message.objects("tool_calls", _MOST_CALLS))
+    return tuple(_call(call) for call in message.objects("tool_calls", MOST_CALLS_READ))
 
 
 def _call(call: Fields) -> tuple[str, Call]:

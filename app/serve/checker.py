@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from app.prompt.ask import Ask, Choice
+from app.prompt.ask import Ask
+from app.prompt.limits import MOST_CALLS_READ
 from app.prompt.pieces import CallArguments, CallBegun, CallEnded, Piece, Reasoning
 from app.room.api.events import AskEvent, Ended, Queued, Refused, Spoken, Started
 from app.serve.errors import ApiError, Problem
@@ -12,7 +13,6 @@ from app.serve.errors import ApiError, Problem
 LONGEST_TEXT = 4_096
 SPARE_TOKENS = 16
 LARGEST_KIND = 8 << 20
-MOST_CALLS = 64
 
 
 class Checker:
@@ -51,7 +51,7 @@ class Checker:
 
     def _check_piece(self, piece: Piece) -> None:
         if isinstance(piece, CallBegun):
-            _demand(self._arguments is None and piece.index == self._calls < MOST_CALLS, "has calls out of order")
+            _demand(self._arguments is None and piece.index == self._calls < MOST_CALLS_READ, "has calls out of order")
             _demand(piece.name in self._names, "calls a tool that was not offered")
             self._arguments = []
         elif isinstance(piece, (CallArguments, CallEnded)):
@@ -81,13 +81,8 @@ class Checker:
 
 
 def _callable(ask: Ask) -> frozenset[str]:
-    form = ask.form
-    if form.choice is Choice.NONE:
-        return frozenset()
-    declared = frozenset(tool.name for tool in ask.tools)
-    if form.named:
-        return declared & {form.named}
-    return declared if form.allowed is None else declared & frozenset(form.allowed)
+    declared = [tool.name for tool in ask.tools]
+    return frozenset(declared) & frozenset(ask.form.chosen(declared))
 
 
 def _counts(ended: Ended) -> tuple[int, ...]:

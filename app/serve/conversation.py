@@ -9,10 +9,10 @@ from typing import cast
 from app.prompt import folding
 from app.prompt.ask import AskMessage, AssistantMessage, Call, Json
 from app.prompt.folding import Said
+from app.prompt.limits import MOST_MESSAGES
 from app.serve.errors import bad
 from app.serve.json_values import read_json
 
-MOST_MESSAGES = 1_000
 IMAGE_NOTE = "[An image was here. This room reads text only.]"
 FILE_NOTE = "[A file was here. This room reads text only.]"
 NOTED = "images and files are left out: the room reads text only"

@@ -7,7 +7,7 @@ import hmac
 
 from aiohttp import web
 
-from app.serve.config import ServeConfig
+from app.serve.config import ADDRESS, ServeConfig, root_url
 from app.serve.errors import Api, ApiError, Problem
 
 _OPEN_PATH = "/health"
@@ -15,8 +15,8 @@ _OPEN_PATH = "/health"
 
 def check_host(request: web.Request, port: int) -> None:
     """A page on another name that points to this computer must not get in. Raises ApiError."""
-    if request.headers.getall("Host", []) not in ([f"127.0.0.1:{port}"], [f"localhost:{port}"]):
-        remedy = f"Use http://127.0.0.1:{port} as the address."
+    if request.headers.getall("Host", []) not in ([f"{ADDRESS}:{port}"], [f"localhost:{port}"]):
+        remedy = f"Use {root_url(port)} as the address."
         raise ApiError(Problem.FORBIDDEN, "This host name is not served here.", remedy)
 
 

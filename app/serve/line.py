@@ -19,10 +19,6 @@ class Line:
     def waiting(self) -> int:
         return max(0, len(self._tickets) - 1)
 
-    @property
-    def busy(self) -> bool:
-        return bool(self._tickets)
-
     def enter(self) -> Ticket:
         """Raises ApiError when the line is full. The ticket must ``leave``."""
         if len(self._tickets) > self._most_waiting:

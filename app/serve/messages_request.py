@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from app.prompt.ask import Ask, Call, Choice, Form, Thinking, Tool
+from app.prompt.limits import MOST_CALLS, MOST_MESSAGES, MOST_TOOLS
 from app.serve.conversation import (
     FILE_NOTE,
     IMAGE_NOTE,
-    MOST_MESSAGES,
     NOTED,
     AssistantEntry,
     Entry,
@@ -20,7 +20,7 @@ from app.serve.conversation import (
 from app.serve.fields import Fields
 from app.serve.parameters import Facts, complete, most_tokens, refuse_given, sampling, stops, thinking_of
 from app.serve.signature import reasoning_of
-from app.serve.tools import MOST_CALLS, MOST_TOOLS, checked, json_format, named, required, skipped, tool
+from app.serve.tools import checked, json_format, named, required, skipped, tool
 
 BILLING = "x-anthropic-billing-header"
 _MOST_PARTS = 10_000

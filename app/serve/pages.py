@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from app.prompt.limits import MOST_TOKENS
 from app.room.api.events import Answers, ServedModel
+from app.serve.config import root_url
 from app.serve.errors import Api, ApiError, Problem
-from app.serve.parameters import MOST_TOKENS
 from app.serve.writing import model_id
 
 _LONG_AGO = 1_700_000_000
@@ -54,6 +55,6 @@ def banner(model: ServedModel | None, port: int) -> str:
     running = f"{model.label}, context {model.context} tokens" if model else "no model runs yet"
     return (
         f"Pooled: {running}\n\n"
-        f"OpenAI base URL     http://127.0.0.1:{port}/v1   (chat/completions, responses, models)\n"
-        f"Anthropic base URL  http://127.0.0.1:{port}      (v1/messages)\n"
+        f"OpenAI base URL     {root_url(port)}/v1   (chat/completions, responses, models)\n"
+        f"Anthropic base URL  {root_url(port)}      (v1/messages)\n"
     )

@@ -5,26 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import cast
 
 from app.engine.sampling import MAX_TOP_K
 from app.engine.types import Sampling
-from app.prompt.ask import Ask, AssistantMessage, Effort, Thinking
+from app.prompt.ask import Ask, AskMessage, AssistantMessage, Effort, Thinking
+from app.prompt.limits import (
+    ANSWER_RESERVE,
+    LONGEST_STOP,
+    MOST_BIASES,
+    MOST_CHARS,
+    MOST_STOPS,
+    MOST_TOKENS,
+    USUAL_TEMPERATURE,
+    USUAL_TOP_K,
+)
 from app.room.api.events import ServedModel
 from app.serve.errors import bad, too_long
 from app.serve.fields import Fields
 
 DEFAULT_TOKENS = 16_384
-MOST_TOKENS = 65_536
-MOST_CHARS = 1_500_000
 CHARS_A_TOKEN = 8
 """More letters than this a token never were one prompt, so the request is refused before it is read as tokens."""
-ROOM_LEFT = 32
-MOST_STOPS = 4
-LONGEST_STOP = 64
-MOST_BIASES = 1_024
-_TEMPERATURE = 0.8
-_TOP_K = 40
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ def sampling(fields: Fields, hottest: float) -> Sampling | None:
     temperature = fields.number("temperature", 0, hottest)
     top_p = fields.number("top_p", 0, 1)
     return Sampling(
-        _TEMPERATURE if temperature is None else temperature,
-        min(fields.whole("top_k", 1) or _TOP_K, MAX_TOP_K),
+        USUAL_TEMPERATURE if temperature is None else temperature,
+        min(fields.whole("top_k", 1) or USUAL_TOP_K, MAX_TOP_K),
         1.0 if top_p is None else top_p,
         fields.number("min_p", 0, 1) or 0.0,
     )
@@ -110,15 +111,15 @@ def _check_size(ask: Ask, context: int) -> None:
     chars = len(ask.system) + sum(_letters(message) for message in ask.messages)
     chars += sum(len(tool.description) + len(json.dumps(tool.parameters)) for tool in ask.tools)
     if chars > CHARS_A_TOKEN * context:
-        raise too_long(chars // CHARS_A_TOKEN, max(0, context - ROOM_LEFT))
+        raise too_long(chars // CHARS_A_TOKEN, max(0, context - ANSWER_RESERVE))
     if chars > MOST_CHARS:
         raise bad(
             f"The conversation has more than {MOST_CHARS} letters.", "Shorten it.", code="context_length_exceeded"
         )
 
 
-def _letters(message: object) -> int:
+def _letters(message: AskMessage) -> int:
     if not isinstance(message, AssistantMessage):
-        return len(cast("str", getattr(message, "text", "")))
+        return len(message.text)
     calls = sum(len(call.name) + len(json.dumps(dict(call.arguments))) for call in message.calls)
     return len(message.text) + len(message.reasoning) + calls

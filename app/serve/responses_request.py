@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from app.prompt.ask import Ask, Choice, Form, Json, JsonFormat, Thinking, Tool
+from app.prompt.limits import MOST_CALLS, MOST_TOOLS
 from app.serve.conversation import SystemEntry, fold
 from app.serve.fields import Fields
 from app.serve.parameters import (
@@ -20,7 +21,7 @@ from app.serve.parameters import (
 )
 from app.serve.responses_items import CUSTOM_INPUT, entries_of, new_items
 from app.serve.store import Store
-from app.serve.tools import MOST_CALLS, MOST_TOOLS, checked, json_format, openai_form, skipped, tool
+from app.serve.tools import checked, json_format, openai_form, skipped, tool
 
 ENCRYPTED = "reasoning.encrypted_content"
 _UNSUPPORTED = (

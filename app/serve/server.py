@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler
 from app.core.errors import PooledError
 from app.room.api.events import Answers
 from app.serve.clients import client_name
-from app.serve.config import ServeConfig
+from app.serve.config import ADDRESS, ServeConfig
 from app.serve.connections import HEADERS_S, MOST_CONNECTIONS, Connections
 from app.serve.errors import ApiError, Problem, inside
 from app.serve.guard import api_of, check_host, check_origin, check_token
@@ -26,7 +26,6 @@ from app.serve.writing import Naming
 
 log = logging.getLogger(__name__)
 
-ADDRESS = "127.0.0.1"
 LARGEST_BODY = 4 << 20
 BACKLOG = 128
 

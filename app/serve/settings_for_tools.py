@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.room.api.events import ServedModel
+from app.serve.config import root_url
 from app.serve.writing import model_id
 
 ANY_KEY = "pooled"
@@ -26,7 +27,7 @@ class Address:
     @property
     def root(self) -> str:
         """The base URL of Anthropic's API; OpenAI's has ``/v1`` behind it."""
-        return f"http://127.0.0.1:{self.port}"
+        return root_url(self.port)
 
     @property
     def openai(self) -> str:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from app.prompt.ask import Choice, Form, JsonFormat, Tool
+from app.prompt.limits import MOST_CALLS, MOST_TOOLS, TOOL_NAME
 from app.serve.errors import bad
 from app.serve.fields import Fields
-
-MOST_TOOLS = 1_024
-MOST_CALLS = 16
-_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
 def tool(fields: Fields, schema: str) -> Tool:
     """The tool whose JSON Schema is the field ``schema``."""
     name = fields.text("name")
-    if not _NAME.fullmatch(name):
+    if not TOOL_NAME.fullmatch(name):
         fields.refuse("name", "must be 1 to 128 letters, digits or _ . : -")
     parameters = fields.object(schema)
     return Tool(name, fields.text("description", ""), parameters.raw if parameters else {})

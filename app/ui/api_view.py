@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from app.core.ports import API_PORT
 from app.room.api.events import ServedModel
 from app.serve.settings_for_tools import ANY_KEY, Address
 from app.serve.status import Phase, ServeStatus
-
-
-def base_url(port: int) -> str:
-    """Anthropic's; OpenAI's has ``/v1`` behind it."""
-    return f"http://127.0.0.1:{port}"
 
 
 @dataclass(frozen=True)
@@ -19,7 +15,7 @@ class ApiWish:
     """How the API should be: ``port`` 0 is any that is free, ``key`` "" takes any key."""
 
     on: bool = False
-    port: int = 8080
+    port: int = API_PORT
     key: str = field(default="", repr=False)
 
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from app.prompt.ask import Ask, Choice, Form, Tool, UserMessage
+from app.prompt.limits import MOST_CALLS_READ
 from app.prompt.pieces import CallArguments, CallBegun, CallEnded, Reasoning, Words
 from app.room.api.events import AskEvent, Ended, Queued, Reason, Refusal, Refused, Started, Usage
-from app.serve.checker import LONGEST_TEXT, MOST_CALLS, Checker
+from app.serve.checker import LONGEST_TEXT, Checker
 from app.serve.errors import ApiError, Problem
 from tests.serve.scripted import ENDED, HELLO, STARTED, answer, call, reasoning, spoken, words
 
@@ -84,7 +85,9 @@ def test_a_tool_that_may_not_be_called(ask: Ask) -> None:
 
 
 def test_one_call_too_many() -> None:
-    whole = [piece for i in range(MOST_CALLS) for piece in (CallBegun(i, "a"), CallArguments(i, "{}"), CallEnded(i))]
+    whole = [
+        piece for i in range(MOST_CALLS_READ) for piece in (CallBegun(i, "a"), CallArguments(i, "{}"), CallEnded(i))
+    ]
     check([STARTED, spoken(*whole)])
     with pytest.raises(ApiError, match="out of order"):
-        check([STARTED, spoken(*whole, CallBegun(MOST_CALLS, "a"))])
+        check([STARTED, spoken(*whole, CallBegun(MOST_CALLS_READ, "a"))])

@@ -12,8 +12,8 @@ from app.prompt.grammar.json_calls import json_call
 from app.prompt.grammar.schema import Schema
 from app.prompt.grammar.style import CallStyle, ThinkState
 from app.prompt.grammar.xml_calls import COMMON, xml_call
+from app.prompt.limits import MOST_CALLS
 
-MOST_CALLS = 16
 GAP = r"GAP: /[ \n]{1,4}/"
 
 

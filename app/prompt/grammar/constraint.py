@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 
 from llguidance import LLMatcher
@@ -17,8 +16,8 @@ from app.prompt.grammar.compiling import blame, prepared
 from app.prompt.grammar.matcher import Matcher
 from app.prompt.grammar.style import CallStyle, ThinkState
 from app.prompt.grammar.vocabulary import Vocabulary
+from app.prompt.limits import MOST_TOOLS, TOOL_NAME
 
-_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _ANY_OBJECT: Json = {"type": "object"}
 
 
@@ -80,14 +79,12 @@ def _of_object(tool: Tool) -> Json:
 def _in_play(tools: Sequence[Tool], form: Form) -> list[Tool]:
     """The tools this answer may call. Raises PromptError for names the limits or the choice do not allow."""
     names = [tool.name for tool in tools]
-    if len(tools) > kw.MOST_TOOLS or len(set(names)) < len(names):
-        raise PromptError(f"There are more than {kw.MOST_TOOLS} tools, or two of one name.", "Offer each once.")
-    wrong = [name for name in names if not _NAME.fullmatch(name)]
+    if len(tools) > MOST_TOOLS or len(set(names)) < len(names):
+        raise PromptError(f"There are more than {MOST_TOOLS} tools, or two of one name.", "Offer each once.")
+    wrong = [name for name in names if not TOOL_NAME.fullmatch(name)]
     if wrong:
         raise PromptError(f"A tool's name is not allowed: {wrong[0][:128]!r}.", "Use letters, digits and _ . : -")
-    if form.choice is Choice.NONE:
-        return []
-    chosen = [form.named] if form.named else names if form.allowed is None else list(form.allowed)
+    chosen = form.chosen(names)
     unknown = [name for name in chosen if name not in names]
     if unknown:
         raise PromptError(f'The tool "{unknown[0][:128]}" is chosen but not offered.', "Name one of the tools.")

@@ -25,7 +25,6 @@ Left alone, the compiler refuses what it does not know of the standard, takes a 
 
 from __future__ import annotations
 
-MOST_TOOLS = 1_024
 MOST_CHARS = 32_000
 MOST_NODES = 10_000
 MOST_VALUES = 1_000

@@ -77,7 +77,7 @@ class AskClient:
 
     def heard(self, message: m.Message) -> bool:
         """Takes a message about an ask of this device; False for all others."""
-        rid = getattr(message, "rid", "")
+        rid = m.rid_of(message)
         if not rid:
             return False
         stream, event = self._open.get(rid), read_event(message)

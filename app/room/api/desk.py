@@ -158,8 +158,10 @@ class AskDesk:
         ask = replace(ask, client=ask.client or member.meta.client or "a program")
         name = f"{clean_name(message.name, message.asker) if handed_on else member.name} · {ask.client} (API)"
         mid, sampling = secrets.token_hex(6), self._sampling(ask)
-        now = AskAnswer(ask=ask, asker=member.id, rid=message.rid, mid=mid, sampling=sampling, ready=ready)
-        now.behalf = message.asker if handed_on else member.id
+        behalf = message.asker if handed_on else member.id
+        now = AskAnswer(
+            ask=ask, asker=member.id, behalf=behalf, rid=message.rid, mid=mid, sampling=sampling, ready=ready
+        )
         now.on_begun = lambda tokens: self._begun(now, name, tokens)
         now.on_pieces = lambda pieces, source: self._said(now, pieces, source)
         return _Waiting(now, name, self)

@@ -13,8 +13,8 @@ from app.prompt.grammar.style import ThinkState
 from app.prompt.grammar.vocabulary import Vocabulary, vocabulary
 from app.prompt.known_answers import KnownAnswers
 from app.prompt.language import Language
+from app.prompt.limits import ANSWER_RESERVE
 from app.room.api.steering import AskSteering, ThinkBudget
-from app.room.conversation import ANSWER_RESERVE
 
 LONGEST_FORCED_THOUGHT = 4_096
 """An answer that must have a form must also come to it (spec: product A-066)."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from app.core.errors import ProtocolError
+from app.engine.sampling import MAX_TOP_K
 from app.engine.types import Sampling
 from app.prompt.ask import (
     Ask,
@@ -25,6 +26,18 @@ from app.prompt.ask import (
     ToolMessage,
     UserMessage,
 )
+from app.prompt.limits import (
+    LONGEST_STOP,
+    MOST_BIASES,
+    MOST_CALLS_READ,
+    MOST_CHARS,
+    MOST_MESSAGES,
+    MOST_STOPS,
+    MOST_TOKENS,
+    MOST_TOOLS,
+    USUAL_TEMPERATURE,
+    USUAL_TOP_K,
+)
 from app.prompt.pieces import CallArguments, CallBegun, CallEnded, Piece, Reasoning, Words
 from app.room import messages as m
 from app.room.api.events import AskEvent, Ended, Queued, Reason, Refusal, Refused, Spoken, Started, Usage
@@ -33,20 +46,13 @@ from app.room.binarypack import LOWEST_INTEGER
 API_LEVEL = 2
 COUNTED = "count"
 """Why an answer is over that was never written: only its prompt was counted."""
-MOST_MESSAGES = 1_000
-MOST_CHARS = 1_500_000
-MOST_TOKENS = 65_536
-MOST_PIECE = 4_000
-USUAL_TOP_K = 40
-LARGEST_TOP_K = 64
-USUAL_HEAT = 0.8
-"""The temperature where only ``topK`` was given."""
 
 ShortText = Annotated[str, msgspec.Meta(max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=MOST_CHARS)]
 Tokens = Annotated[int, msgspec.Meta(ge=1, le=MOST_TOKENS)]
+Bias = Annotated[float, msgspec.Meta(ge=-100, le=100)]
 TokenId = Annotated[str, msgspec.Meta(pattern="^[0-9]{1,7}$")]
-Stop = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+Stop = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_STOP)]
 
 
 class CallItem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -58,7 +64,7 @@ class TurnItem(msgspec.Struct, frozen=True, omit_defaults=True):
     role: str = "user"
     text: Text = ""
     aside: bool = False
-    calls: Annotated[tuple[CallItem, ...], msgspec.Meta(max_length=64)] = ()
+    calls: Annotated[tuple[CallItem, ...], msgspec.Meta(max_length=MOST_CALLS_READ)] = ()
     reasoning: Text = ""
 
 
@@ -87,13 +93,13 @@ class ParamsItem(msgspec.Struct, frozen=True, omit_defaults=True):
     topP: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
     minP: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
     seed: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None = None
-    bias: Annotated[dict[TokenId, Annotated[float, msgspec.Meta(ge=-100, le=100)]], msgspec.Meta(max_length=1_024)] = {}
-    stop: Annotated[tuple[Stop, ...], msgspec.Meta(max_length=4)] = ()
+    bias: Annotated[dict[TokenId, Bias], msgspec.Meta(max_length=MOST_BIASES)] = {}
+    stop: Annotated[tuple[Stop, ...], msgspec.Meta(max_length=MOST_STOPS)] = ()
     thinking: bool = False
     thinkBudget: Tokens | None = None
     effort: str = ""
     toolChoice: NamedTool | str = "auto"
-    allowed: Annotated[tuple[ShortText, ...], msgspec.Meta(max_length=1_024)] | None = None
+    allowed: Annotated[tuple[ShortText, ...], msgspec.Meta(max_length=MOST_TOOLS)] | None = None
     parallel: bool = True
     maxCalls: Annotated[int, msgspec.Meta(ge=1, le=128)] = 128
     format: FormatItem | None = None
@@ -103,7 +109,7 @@ class ParamsItem(msgspec.Struct, frozen=True, omit_defaults=True):
 class AskBody(msgspec.Struct, frozen=True, omit_defaults=True):
     messages: Annotated[tuple[TurnItem, ...], msgspec.Meta(max_length=MOST_MESSAGES)]
     system: Text = ""
-    tools: Annotated[tuple[ToolItem, ...], msgspec.Meta(max_length=1_024)] = ()
+    tools: Annotated[tuple[ToolItem, ...], msgspec.Meta(max_length=MOST_TOOLS)] = ()
     params: ParamsItem = ParamsItem()
 
 
@@ -185,8 +191,8 @@ def _sampling(params: ParamsItem) -> Sampling | None:
     """None where the program leaves it to the room."""
     if params.temperature is None and params.topK is None:
         return None
-    heat = params.temperature if params.temperature is not None else USUAL_HEAT
-    top_k = min(params.topK or USUAL_TOP_K, LARGEST_TOP_K)
+    heat = params.temperature if params.temperature is not None else USUAL_TEMPERATURE
+    top_k = min(params.topK or USUAL_TOP_K, MAX_TOP_K)
     return Sampling(heat, top_k, params.topP, params.minP)
 
 
@@ -264,19 +270,15 @@ def _plain(kind: JsonFormat) -> dict[str, Any] | None:
 def piece_messages(piece: Piece, rid: str) -> list[m.Message]:
     match piece:
         case Words():
-            return [m.Token(text=text, rid=rid) for text in _cut(piece.text)]
+            return [m.Token(text=text, rid=rid) for text in m.in_lines(piece.text)]
         case Reasoning():
-            return [m.Token(text=text, rid=rid, th=True) for text in _cut(piece.text)]
+            return [m.Token(text=text, rid=rid, th=True) for text in m.in_lines(piece.text)]
         case CallBegun():
             return [m.CallPart(rid=rid, i=piece.index, name=piece.name)]
         case CallArguments():
-            return [m.CallPart(rid=rid, i=piece.index, a=text) for text in _cut(piece.text)]
+            return [m.CallPart(rid=rid, i=piece.index, a=text) for text in m.in_lines(piece.text)]
         case CallEnded():
             return [m.CallPart(rid=rid, i=piece.index, end=True)]
-
-
-def _cut(text: str) -> list[str]:
-    return [text[start : start + MOST_PIECE] for start in range(0, len(text), MOST_PIECE)]
 
 
 def read_event(message: m.Message) -> AskEvent | None:

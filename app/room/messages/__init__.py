@@ -14,7 +14,17 @@ from app.room.messages.base import (
     Message,
     NumberByName,
 )
-from app.room.messages.codec import KINDS, decode, encode, encode_part, layer_words, line, read_layer_words
+from app.room.messages.codec import (
+    KINDS,
+    decode,
+    encode,
+    encode_part,
+    in_lines,
+    layer_words,
+    line,
+    read_layer_words,
+    rid_of,
+)
 from app.room.messages.estate import Estate, HandedOver, HeirAnswer, HeirAsked
 from app.room.messages.presence import Bye, Died, Hello, Leaving, Ping, Pledge, Pong, Roster, RosterEntry
 from app.room.messages.relays import LentRelay, RelayLease
@@ -169,7 +179,9 @@ __all__ = [
     "decode",
     "encode",
     "encode_part",
+    "in_lines",
     "layer_words",
     "line",
     "read_layer_words",
+    "rid_of",
 ]

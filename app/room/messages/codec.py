@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -68,6 +68,16 @@ def _is_null(value: object) -> bool:
 def line(text: str) -> str:
     """Text of any length cut to a ``Line``: others drop a message whose line is longer."""
     return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "\u2026"
+
+
+def in_lines(text: str, most: int = LONGEST_LINE) -> Iterator[str]:
+    """A text of any length as pieces that each fit a ``Line``."""
+    return (text[start : start + most] for start in range(0, len(text), most))
+
+
+def rid_of(message: Message) -> str:
+    """The program's ask that a message is about; "" for one about something else."""
+    return getattr(message, "rid", "")
 
 
 def encode(message: Message) -> dict[str, object]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
+from app.serve.config import root_url
 from app.ui import theme
-from app.ui.api_view import base_url
 from app.ui.widgets.card import column, rule
 from app.ui.widgets.copy_button import CopyButton
 from app.ui.widgets.text import code_label, label
@@ -39,5 +39,5 @@ class ApiAddress(QWidget):
         """``port`` 0: nothing listens."""
         self.setVisible(port > 0)
         for path, url, copy in self.urls:
-            copy.copies = f"{base_url(port)}{path}"
+            copy.copies = f"{root_url(port)}{path}"
             url.setText(copy.copies)

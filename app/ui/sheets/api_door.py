@@ -8,8 +8,8 @@ from PySide6.QtCore import QRegularExpression, Signal
 from PySide6.QtGui import QRegularExpressionValidator
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from app.core.ports import HIGHEST_PORT
 from app.core.secrets import LARGEST_VALUE
-from app.core.settings import HIGHEST_PORT
 from app.ui import theme
 from app.ui.api_view import ApiWish
 from app.ui.fonts import font
