@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,28 +16,20 @@ from app.engine.builder import Builder
 from app.engine.chunks import Chunk, Chunks
 from app.engine.device import Gpu
 from app.engine.gguf import GgufFile
-from app.engine.memory import Allocator, Slice
+from app.engine.memory import Allocator
 from app.engine.model import Cancelled, Loaded, WeightLoader, Weights, plan_weights
-from app.engine.ops.mask import words_of
 from app.engine.ops.rope import check_cache
-from app.engine.ops.select import (
-    HEADER_WORDS,
-    MAX_STOPS,
-    ROOM,
-    SPACE_WORDS,
-    Best,
-    read_best,
-    read_candidates,
-)
 from app.engine.options import Options, tuning_for
+from app.engine.program import Program
 from app.engine.programs import PROMPT_WIDTHS, Programs, width_of
 from app.engine.recorder import Recorder
-from app.engine.runner import Copy, Encoded, Runner, Ticket
+from app.engine.runner import Encoded, Runner, Ticket
 from app.engine.shaping import best_of
 from app.engine.snapshots import Snapshots, state_signature
+from app.engine.staging import Staging
 from app.engine.standing import UNKNOWN, Standing
-from app.engine.types import STEP_COLUMNS, Candidates, ColumnClass, Floats, Part, Shaping
-from app.engine.workspace import Run, Workspace, make_workspace, record_array
+from app.engine.types import STEP_COLUMNS, Candidates, ColumnClass, Floats, Part, Shaping, Step, Stepped
+from app.engine.workspace import Run, Workspace, make_workspace
 
 
 class Engine:
@@ -64,6 +57,7 @@ class Engine:
         self._programs = Programs(gpu, builder, options.context, part.layers)
         self._snapshots = Snapshots(config, space, allocator, self._runner)
         self._chunks = Chunks(self._runner, self._recorder)
+        self._staging = Staging(config, space, self._runner, gpu.info.name)
         self._recurrent = Mixer.DELTA in config.mixers[part.lo : part.hi]
         self._standing = [Standing()] * options.sequences
 
@@ -118,43 +112,53 @@ class Engine:
 
     def hidden(self, states: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
         """Runs the own layers over [n, hidden] states that came from another part."""
-        return self._columns([0] * len(states), self._checked(states), position, kind, sequence)
+        return self._columns([0] * len(states), self._staging.checked(states), position, kind, sequence)
 
     def logits(self, states: Floats) -> Floats:
         """[n, vocab] float32 of [n, hidden] states, at most 16 columns."""
-        return self._head(states)[1]
+        return self._staging.logits(self._runner.run([self._head(states)], [self._staging.logit_copy(len(states))]))
 
     def candidates(self, states: Floats, shaping: Shaping | None = None) -> list[Candidates]:
         """The 64 best ids of each of up to 16 columns after ``shaping``; its masks are [n, words]."""
         if shaping is not None and shaping.bias:
             return best_of(self.logits(states), shaping)
-        blocks = self._head(states, shaping.masks if shaping is not None else None, rows=False)[0]
-        return [self._candidates(block, column) for column, block in enumerate(blocks)]
+        data = self._recorder.run(
+            [self._head(states, shaping.masks if shaping is not None else None)], [self._staging.best_copy(len(states))]
+        )
+        return self._staging.results(data, len(states))[0]
 
     def decode(self, token: int, position: int, sequence: int = 0) -> Candidates:
-        """One step where all layers are here: embedding, layers and head in one submit."""
-        return self.decode_many([(token, position, sequence)])[0]
+        """A step of one column."""
+        return self.step([Step([token], position, sequence)])[0].candidates[0]
 
-    def decode_many(self, steps: Sequence[tuple[int, int, int]]) -> list[Candidates]:
-        """One (token, position, sequence) of each of several sequences in one pass, with the bits each has alone."""
+    def step(self, steps: Sequence[Step], *, states: bool = False) -> list[Stepped]:
+        """Steps of several sequences in one pass, where all layers are here; each has the bits it has alone.
+
+        Together they have at most 16 columns. Embedding, layers and head take one submit.
+        """
         self._need(self.part.embed and self.part.head, "whole model")
-        self._check_ids([token for token, _, _ in steps])
-        if not 1 <= len(steps) <= STEP_COLUMNS:
-            raise PromptError(f"1 to {STEP_COLUMNS} sequences can take a step at once, not {len(steps)}.")
-        if len({sequence for _, _, sequence in steps}) != len(steps):
-            raise PromptError("A sequence can take one step at a time.")
-        runs = [self._run([token], position, sequence) for token, position, sequence in steps]
-        width = width_of(ColumnClass.STEP, len(runs))
-        self._write_records(runs, width)
-        end = max(run.position for run in runs) + 1
-        programs = [
-            self._programs.embed(width),
-            *self._programs.trunk(ColumnClass.STEP, width, end),
-            self._programs.head(width),
-        ]
+        runs, count = self._runs(steps), sum(len(step.ids) for step in steps)
+        width = width_of(ColumnClass.STEP, count)
+        self._staging.records(runs, width)
         with self._stepping(runs, ColumnClass.STEP):
-            data = self._recorder.run(programs, self._result_copies(len(runs)))
-        return [self._candidates(block, i) for i, block in enumerate(self._blocks(data, len(runs)))]
+            copies = [self._staging.best_copy(count), *([self._staging.state_copy(count)] if states else [])]
+            candidates, rest = self._staging.results(self._recorder.run(self._whole(runs, width), copies), count)
+        hidden = self._staging.hidden(rest)
+        firsts = list(accumulate((len(step.ids) for step in steps), initial=0))
+        return [Stepped(candidates[a:b], hidden[a:b] if states else None) for a, b in pairwise(firsts)]
+
+    def _runs(self, steps: Sequence[Step]) -> list[Run]:
+        if not all(step.ids for step in steps) or not 1 <= sum(len(step.ids) for step in steps) <= STEP_COLUMNS:
+            raise PromptError(f"A pass takes 1 to {STEP_COLUMNS} columns, and a step at least one.")
+        if len({step.sequence for step in steps}) != len(steps):
+            raise PromptError("A sequence can take one step at a time.")
+        self._check_ids([token for step in steps for token in step.ids])
+        return [self._run(step.ids, step.position, step.sequence) for step in steps]
+
+    def _whole(self, runs: Sequence[Run], width: int) -> list[Program]:
+        end = max(run.position + len(run.ids) for run in runs)
+        trunk = self._programs.trunk(ColumnClass.STEP, width, end)
+        return [self._programs.embed(width), *trunk, self._programs.head(width)]
 
     def greedy(self, token: int, position: int, stops: Sequence[int], limit: int, sequence: int = 0) -> Iterator[int]:
         """The greedy continuation after ``token``, encoded and submitted one step ahead.
@@ -167,8 +171,8 @@ class Engine:
         run, count = self._run([token], position, sequence), min(limit, self.options.context - position)
         if count < 1:
             return
-        self._write_records([run], 1)
-        self._write_stops(stops)
+        self._staging.records([run], 1)
+        self._staging.stops(stops)
         pending: list[Ticket] = []
         standing = self._standing[sequence]
         self._standing[sequence] = UNKNOWN
@@ -180,7 +184,7 @@ class Engine:
                 if step == 0 and count > 1:
                     continue
                 try:
-                    best = self._best(pending.pop(0))
+                    best = self._staging.best(pending.pop(0))
                 except GpuError:
                     standing = UNKNOWN
                     raise
@@ -202,15 +206,15 @@ class Engine:
         self._check_ids(ids)
         self._check_sequence(sequence)
         self._check_room(position, len(ids))
-        states = self._checked(before)
+        states = self._staging.checked(before)
         if len(states) != len(ids):
             raise ModelError(f"{len(states)} states were given for {len(ids)} tokens.")
         most = self._most(kind)
         for start in range(0, len(ids), most):
             chunk = ids[start : start + most]
             width, first = width_of(kind, len(chunk)), position + start
-            self._write_records([Run(chunk, first, sequence)], width)
-            self._write_before(states[start : start + most])
+            self._staging.records([Run(chunk, first, sequence)], width)
+            self._staging.before(states[start : start + most])
             run = self._recorder.run if kind is ColumnClass.STEP else self._runner.run
             run([self._programs.draft(kind, width, first + len(chunk), first=True)])
 
@@ -220,12 +224,12 @@ class Engine:
         self._check_ids([token])
         self._check_sequence(sequence)
         self._check_room(position, count)
-        self._write_records([Run([token], position, sequence)], 1)
-        self._write_stops(())
-        self._write_before(self._checked(before[None]))
+        self._staging.records([Run([token], position, sequence)], 1)
+        self._staging.stops(())
+        self._staging.before(self._staging.checked(before[None]))
         pending = [self._runner.submit(self._draft_step(position + i, first=i == 0)) for i in range(count)]
         try:
-            return [self._best(pending.pop(0)).token for _ in range(count)]
+            return [self._staging.best(pending.pop(0)).token for _ in range(count)]
         finally:
             for ticket in pending:
                 ticket.wait()
@@ -235,11 +239,8 @@ class Engine:
         if not 1 <= len(ids) <= STEP_COLUMNS:
             raise PromptError(f"1 to {STEP_COLUMNS} columns have draft logits at once, not {len(ids)}.")
         self.learn(ids, before, position, ColumnClass.STEP, sequence)
-        assert self._space.logits
-        row, count = self._space.logits, len(ids)
-        head = self._programs.draft_head(width_of(ColumnClass.STEP, count), advance=False)
-        data = self._runner.run([head], [(row.slice, count * row.stride * 4)])
-        return data.view(np.float32).reshape(count, row.stride)[:, : self.config.vocab].copy()
+        head = self._programs.draft_head(width_of(ColumnClass.STEP, len(ids)), advance=False)
+        return self._staging.logits(self._runner.run([head], [self._staging.logit_copy(len(ids))]))
 
     # -- state --------------------------------------------------------------------------------
 
@@ -291,7 +292,7 @@ class Engine:
         if end > standing.end:
             raise StateError(f"Position {end} was not computed: this sequence ends at {standing.end}.")
         if self._recurrent and (replay := standing.replay(end)):
-            self._write_records([Run((), end, sequence, replay)], 1)
+            self._staging.records([Run((), end, sequence, replay)], 1)
             self._runner.run([self._programs.settle()])
         self._standing[sequence] = Standing(end, end)
         return end
@@ -325,63 +326,35 @@ class Engine:
 
     def _start(self, ids: list[int], states: Floats | None, position: int, kind: ColumnClass, sequence: int) -> Chunk:
         run, width = self._run(ids, position, sequence), width_of(kind, len(ids))
-        self._write_records([run], width)
+        self._staging.records([run], width)
         programs = self._programs.trunk(kind, width, position + len(ids))
         if states is None:
             programs.insert(0, self._programs.embed(width))
         else:
-            self._write_states(self._space.hidden.slice, states)
-        copies = [(self._space.hidden.slice, len(ids) * self._space.hidden.stride * 4)]
+            self._staging.states(states)
+        copies = [self._staging.state_copy(len(ids))]
         with self._stepping([run], kind):
             paced = kind is ColumnClass.PROMPT and bool(programs)
             return self._chunks.start(programs, width, len(ids), copies, paced=paced)
 
     def _floats(self, chunk: Chunk, sequence: int) -> Floats:
         standing, self._standing[sequence] = self._standing[sequence], UNKNOWN
-        data = self._chunks.wait(chunk).view(np.float32)
+        data = self._chunks.wait(chunk)
         self._standing[sequence] = standing
-        return data.reshape(chunk.count, self._space.hidden.stride)[:, : self.config.hidden]
+        return self._staging.hidden(data)
 
-    def _head(
-        self, states: Floats, masks: NDArray[np.uint32] | None = None, *, rows: bool = True
-    ) -> tuple[NDArray[np.uint32], Floats]:
+    def _head(self, states: Floats, masks: NDArray[np.uint32] | None = None) -> Program:
+        """The head over ``states``, which stand ready for it."""
         self._need(self.part.head, "output head")
         count = len(states)
         if not 1 <= count <= STEP_COLUMNS:
             raise ModelError(f"The head takes 1 to {STEP_COLUMNS} columns, not {count}.")
-        assert self._space.logits
         width = width_of(ColumnClass.STEP, count)
-        self._write_states(self._space.hidden.slice, self._checked(states))
-        self._write_records([Run([0] * count, 0)], width)
+        self._staging.states(self._staging.checked(states))
+        self._staging.records([Run([0] * count, 0)], width)
         if masks is not None:
-            self._write_masks(masks, count)
-        copies = self._result_copies(count)
-        stride = self._space.logits.stride
-        if rows:
-            copies.append((self._space.logits.slice, count * stride * 4))
-        run = self._runner.run if rows else self._recorder.run
-        data = run([self._programs.head(width, masked=masks is not None)], copies)
-        split = count * SPACE_WORDS * 4
-        logits = data[split:].view(np.float32).reshape(-1, stride)[:, : self.config.vocab].copy()
-        return self._blocks(data[:split], count), logits
-
-    def _candidates(self, block: NDArray[np.uint32], column: int) -> Candidates:
-        if read_best(block).count <= ROOM:
-            return read_candidates(block)
-        assert self._space.logits
-        row = self._space.logits
-        data = self._runner.run([], [(row.slice, (column + 1) * row.stride * 4)])
-        values = data.view(np.float32).reshape(column + 1, row.stride)[column, : self.config.vocab]
-        return read_candidates(block, values)
-
-    def _best(self, ticket: Ticket) -> Best:
-        best = read_best(ticket.wait().view(np.uint32))
-        if best.non_finite:
-            raise GpuError(
-                f"{self._gpu.info.name} computed {best.non_finite} numbers that are not finite.",
-                "Start the model again; if it repeats, update the driver.",
-            )
-        return best
+            self._staging.masks(masks, count)
+        return self._programs.head(width, masked=masks is not None)
 
     def _greedy_step(self, position: int) -> Encoded:
         programs = [
@@ -389,15 +362,15 @@ class Engine:
             *self._programs.trunk(ColumnClass.STEP, 1, position + 1),
             self._programs.head(1, advance=True),
         ]
-        return self._runner.encode(programs, self._header_copy())
+        return self._runner.encode(programs, [self._staging.header_copy()])
 
     def _draft_step(self, position: int, *, first: bool) -> Encoded:
         block = self._programs.draft(ColumnClass.STEP, 1, position + 1, first=first)
-        return self._runner.encode([block, self._programs.draft_head(1, advance=True)], self._header_copy())
+        return self._runner.encode([block, self._programs.draft_head(1, advance=True)], [self._staging.header_copy()])
 
     # -- small things -------------------------------------------------------------------------
 
-    def _run(self, ids: list[int], position: int, sequence: int) -> Run:
+    def _run(self, ids: Sequence[int], position: int, sequence: int) -> Run:
         self._check_room(position, len(ids))
         self._check_sequence(sequence)
         replay = self._standing[sequence].replay(position) if self._recurrent else 0
@@ -415,48 +388,6 @@ class Engine:
 
     def _most(self, kind: ColumnClass) -> int:
         return STEP_COLUMNS if kind is ColumnClass.STEP else self._space.columns
-
-    def _write_records(self, runs: Sequence[Run], width: int) -> None:
-        self._runner.write(self._space.records, record_array(runs, width, self.options.context))
-
-    def _write_states(self, target: Slice, states: Floats) -> None:
-        missing = self._space.hidden.stride - states.shape[1]
-        self._runner.write(target, np.pad(states, ((0, 0), (0, missing))) if missing else states)
-
-    def _write_before(self, states: Floats) -> None:
-        assert self._space.draft
-        self._write_states(self._space.draft.before.slice, states)
-
-    def _write_masks(self, masks: NDArray[np.uint32], count: int) -> None:
-        assert self._space.masks
-        shape = count, words_of(self.config.vocab)
-        if masks.shape != shape:
-            raise PromptError(f"A mask of shape {masks.shape} does not fit {shape[0]} columns of {shape[1]} words.")
-        self._runner.write(self._space.masks, np.ascontiguousarray(masks, np.uint32))
-
-    def _write_stops(self, stops: Sequence[int]) -> None:
-        assert self._space.selection
-        if len(stops) > MAX_STOPS:
-            raise PromptError(f"At most {MAX_STOPS} stop ids are possible, not {len(stops)}.")
-        words = np.zeros(MAX_STOPS + 1, np.uint32)
-        words[: len(stops) + 1] = [len(stops), *stops]
-        self._runner.write(self._space.selection.stops, words)
-
-    def _result_copies(self, count: int) -> list[Copy]:
-        assert self._space.selection
-        return [(self._space.selection.result, count * SPACE_WORDS * 4)]
-
-    def _header_copy(self) -> list[Copy]:
-        assert self._space.selection
-        return [(self._space.selection.result, HEADER_WORDS * 4)]
-
-    def _blocks(self, data: NDArray[np.uint8], count: int) -> NDArray[np.uint32]:
-        return data.view(np.uint32).reshape(count, SPACE_WORDS)
-
-    def _checked(self, states: Floats) -> Floats:
-        if states.ndim != 2 or states.shape[1] != self.config.hidden:
-            raise ModelError(f"States of shape {states.shape} do not fit a hidden size of {self.config.hidden}.")
-        return np.ascontiguousarray(states, np.float32)
 
     def _check_room(self, position: int, count: int) -> None:
         if position < 0 or position + count > self.options.context:

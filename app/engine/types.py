@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -80,6 +80,23 @@ class Candidates:
     @property
     def best(self) -> int:
         return int(self.ids[0])
+
+
+@dataclass(frozen=True)
+class Step:
+    """A token of one sequence at ``position``, and drafts after it: 1 to 16 ``ids``."""
+
+    ids: Sequence[int]
+    position: int
+    sequence: int = 0
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """What a step's columns gave: the 64 best of each, and the trunk's [n, hidden] states after them if asked for."""
+
+    candidates: list[Candidates]
+    states: Floats | None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 ``python -m tests.bench.anchor FOLDER MODEL...`` runs FOLDER/MODEL.gguf. The server and the script that times it
 are not part of this repository: ``--script`` (default .anchor/bench.py) is called as ``SCRIPT SECONDS MODEL:MODE...``
-and writes one JSON line a mode to $OUT/res.jsonl: p512 and p2048 (prompt tokens a second), d0, d4k (decode).
+and writes one JSON line a mode to $OUT/res.jsonl: p512, p2048, p8192 (prompt tokens a second), d0, d4k, d16k
+(decode); what a mode leaves out is not compared.
 """
 
 from __future__ import annotations
@@ -21,28 +22,34 @@ from app.engine.types import Arithmetic, KvFormat
 from tests.bench.engine import ahead, prefill
 from tests.bench.loading import load_whole
 
-MODES = {"fa": "flash attention", "nocm": "without cooperative matrices", "bs": "sampling on the GPU"}
+MODES = {
+    "fa": "flash attention",
+    "nocm": "without cooperative matrices",
+    "ub2knocm": "the same in batches of 2,048",
+    "bs": "sampling on the GPU",
+}
 SECONDS_A_MODE = 60
-PLACES = {"p512": ("prefill", 512), "p2048": ("prefill", 2048), "d0": ("decode", 16), "d4k": ("decode", 4096)}
+PROMPTS = {"p512": 512, "p2048": 2048, "p8192": 8192}
+DECODES = {"d0": 16, "d4k": 4096, "d16k": 16_384}
+CONTEXT = 16_384 + 512
 
 
-def ours(path: Path, deepest: int, words: int) -> dict[str, float]:
-    """Tokens a second in the fast arithmetic; beyond the server's places also a long prompt and a deep decode."""
-    gpu, engine = load_whole(path, deepest + 512, KvFormat.F16, Arithmetic.FAST)
-    found = {place: prefill(engine, n) if kind == "prefill" else ahead(engine, n, words)
-             for place, (kind, n) in PLACES.items()}  # fmt: skip
-    found |= {"p8192": prefill(engine, 8192), f"d{deepest}": ahead(engine, deepest, words)}
+def ours(path: Path, words: int) -> dict[str, float]:
+    """Tokens a second in the fast arithmetic."""
+    gpu, engine = load_whole(path, CONTEXT, KvFormat.F16, Arithmetic.FAST)
+    found = {place: prefill(engine, count) for place, count in PROMPTS.items()}
+    found |= {place: ahead(engine, count, words) for place, count in DECODES.items()}
     engine.close()
     gpu.close()
     return found
 
 
-def theirs(script: Path, folder: Path, model: str) -> dict[str, dict[str, Any]]:
+def theirs(script: Path, folder: Path, model: str, modes: list[str]) -> dict[str, dict[str, Any]]:
     """The server's figures by mode; a mode that failed is missing."""
     with tempfile.TemporaryDirectory() as out:
         env = {**os.environ, "OUT": out, "MDIR": str(folder)}
-        modes = [f"{model}:{mode}" for mode in MODES]
-        command = [sys.executable, str(script), str(SECONDS_A_MODE * len(modes)), *modes]
+        runs = [f"{model}:{mode}" for mode in modes]
+        command = [sys.executable, str(script), str(SECONDS_A_MODE * len(runs)), *runs]
         subprocess.run(command, env=env, check=False, stdout=subprocess.DEVNULL)
         lines = [json.loads(line) for line in (Path(out) / "res.jsonl").read_text().splitlines()]
     return {line["cfg"].split(":")[1]: line for line in lines if "error" not in line}
@@ -61,12 +68,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("models", nargs="+")
     parser.add_argument("--script", type=Path, default=Path(".anchor/bench.py"))
-    parser.add_argument("--deepest", type=int, default=16_384)
+    parser.add_argument("--modes", nargs="*", choices=list(MODES), default=list(MODES))
     parser.add_argument("--words", type=int, default=96)
     options = parser.parse_args()
     for model in options.models:
-        mine = ours(options.folder / f"{model}.gguf", options.deepest, options.words)
-        show(model, mine, theirs(options.script, options.folder, model))
+        mine = ours(options.folder / f"{model}.gguf", options.words)
+        show(model, mine, theirs(options.script, options.folder, model, options.modes))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def show(gpu: Gpu, dispatches: list[Dispatch], rate: float) -> None:
 def launches_of(engine: Engine, kind: ColumnClass, width: int, position: int) -> list[Dispatch]:
     """A whole pass of ``width`` columns at ``position``; a step with its head."""
     programs = engine._programs  # pyright: ignore[reportPrivateUsage]
-    engine._write_records([Run([5] * width, position)], width)  # pyright: ignore[reportPrivateUsage]
+    engine._staging.records([Run([5] * width, position)], width)  # pyright: ignore[reportPrivateUsage]
     parts = [programs.embed(width), *programs.trunk(kind, width, position + width)]
     if kind is ColumnClass.STEP:
         parts.append(programs.head(width))

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from app.engine.engine import Engine
-from app.engine.types import Arithmetic, ColumnClass, KvFormat
+from app.engine.types import Arithmetic, ColumnClass, KvFormat, Step
 from tests.bench.loading import load_whole
 
 STEPS = 48
@@ -34,8 +34,8 @@ def run(engine: Engine, depth: int, rate: float) -> float:
         if step == WARM:
             start, tokens = time.perf_counter(), 0
         drafts = engine.draft(5, last, position, depth) if engine.part.draft else [5] * depth
-        states = engine.tokens([5, *drafts], position, ColumnClass.STEP)
-        engine.candidates(states)
+        states = engine.step([Step([5, *drafts], position)], states=True)[0].states
+        assert states is not None
         right = accepted(rng, depth, rate)
         if engine.part.draft and right:
             engine.learn(drafts[:right], states[:right], position + 1, ColumnClass.STEP)

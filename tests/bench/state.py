@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from app.engine.engine import Engine
-from app.engine.types import Arithmetic, ColumnClass, KvFormat
+from app.engine.types import Arithmetic, ColumnClass, KvFormat, Step
 from tests.bench.loading import load_whole
 
 WORDS = 64
@@ -43,7 +43,7 @@ def together(engine: Engine, count: int) -> None:
     for word in range(WARM + WORDS):
         if word == WARM:
             start = time.perf_counter()
-        engine.decode_many([(5, 64 + word, sequence) for sequence in range(count)])
+        engine.step([Step([5], 64 + word, sequence) for sequence in range(count)])
     rate = WORDS / (time.perf_counter() - start)
     print(f"  {count} conversations: {rate:.1f} tok/s each, {rate * count:.1f} together")
 

@@ -13,7 +13,7 @@ from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
 from app.engine.ops import mask
 from app.engine.options import Options, footprint
-from app.engine.types import ColumnClass, KvFormat, Part, Shaping
+from app.engine.types import Candidates, ColumnClass, KvFormat, Part, Shaping, Step, Stepped
 from tests.golden import DATA
 
 STEP, PROMPT = ColumnClass.STEP, ColumnClass.PROMPT
@@ -120,17 +120,41 @@ def test_sequences_in_one_pass_have_the_bits_they_have_alone(engine: Engine) -> 
         alone.append(np.stack([engine.decode(IDS[p], p, sequence).logits for p in range(start, start + 4)]))
     for sequence, start in enumerate((30, 10, 21)):
         engine.tokens(IDS[:start], 0, PROMPT, sequence)
-    together = [
-        engine.decode_many([(IDS[start + i], start + i, s) for s, start in enumerate((30, 10, 21))]) for i in range(2)
-    ]
+    together = [together_at(engine, [(start + i, s) for s, start in enumerate((30, 10, 21))]) for i in range(2)]
     together.append([engine.decode(IDS[32], 32, 0)])
-    together.append(engine.decode_many([(IDS[23], 23, 2), (IDS[12], 12, 1), (IDS[33], 33, 0)]))
+    together.append(together_at(engine, [(23, 2), (12, 1), (33, 0)]))
     assert all(np.array_equal(together[i][s].logits, alone[s][i]) for i in range(2) for s in range(3))
     assert np.array_equal(together[2][0].logits, alone[0][2])
     for candidates, expected in zip(together[3], (alone[2][2], alone[1][2], alone[0][3]), strict=True):
         assert np.array_equal(candidates.logits, expected)
     with pytest.raises(PromptError, match="one step at a time"):
-        engine.decode_many([(1, 5, 0), (1, 6, 0)])
+        engine.step([Step([1], 5), Step([1], 6)])
+    with pytest.raises(PromptError, match="columns"):
+        engine.step([Step([1] * 9, 5), Step([1] * 8, 6, 1)])
+
+
+def together_at(engine: Engine, places: list[tuple[int, int]]) -> list[Candidates]:
+    """A step of the token at each (position, sequence), all in one pass."""
+    return [stepped.candidates[0] for stepped in engine.step([Step([IDS[p]], p, s) for p, s in places])]
+
+
+def test_drafts_of_several_sequences_in_one_pass_have_the_bits_they_have_alone(engine: Engine) -> None:
+    """One goes on after its drafts were wrong, another after they were right."""
+
+    def rounds(together: bool) -> list[Stepped]:
+        for sequence, start in enumerate((30, 10)):
+            engine.tokens(IDS[:start], 0, PROMPT, sequence)
+        found: list[Stepped] = []
+        for first, second in ((30, 10), (31, 14)):
+            steps = [Step(IDS[first : first + 3], first), Step(IDS[second : second + 4], second, 1)]
+            found += engine.step(steps, states=True) if together else [engine.step([s], states=True)[0] for s in steps]
+        return found
+
+    for alone, shared in zip(rounds(together=False), rounds(together=True), strict=True):
+        assert alone.states is not None
+        assert shared.states is not None
+        assert np.array_equal(alone.states, shared.states)
+        assert all(np.array_equal(a.logits, b.logits) for a, b in zip(alone.candidates, shared.candidates, strict=True))
 
 
 def test_saved_states_come_back_bit_for_bit(engine: Engine) -> None:
