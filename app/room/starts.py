@@ -131,8 +131,12 @@ class Starts:
             self.wish = None
 
     def welcome(self, member: Member, *, back: bool) -> None:
-        """Everybody learns who runs the model; a model host that comes back takes its place again."""
-        lost, host = self._lost, self._side.following.host
+        """Everybody learns who runs the model; a model host that comes back takes its place again.
+
+        One that is missed is still named to those that are back: for them it may never have been away.
+        """
+        lost = self._lost
+        host = lost.id if lost is not None else self._side.following.host
         if lost is not None and back and member.id == lost.id:
             self._returned(member)
         elif lost is not None and not back and member.name == lost.name:

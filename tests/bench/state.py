@@ -22,8 +22,9 @@ def checkpoint(engine: Engine, length: int) -> None:
     start = time.perf_counter()
     engine.tokens(prompt, 0, ColumnClass.PROMPT)
     cold = time.perf_counter() - start
+    engine.decode(5, length)  # the first answer has compiled what a word takes
     start = time.perf_counter()
-    engine.save("turn")
+    engine.save("turn", length)
     saved = time.perf_counter() - start
     engine.tokens(prompt[:300], 0, ColumnClass.PROMPT)
     start = time.perf_counter()

@@ -113,6 +113,28 @@ async def test_a_model_on_a_member_goes_on_while_the_creator_restarts() -> None:
     await world.close()
 
 
+async def test_a_creator_that_finds_the_model_host_last_leaves_nobody_waiting() -> None:
+    """Who is back before it goes on following it: for that device it was never away."""
+    world = World(fixed=False)
+    otter, heron, finch = await started_by(world, 0, 1, 6, 1)
+    await ask(world, finch, "One?")
+    await world.until(lambda: idle(otter, heron, finch))
+    apart = frozenset({otter.transport.me, heron.transport.me})  # type: ignore[union-attr]
+    world.crash(otter)
+    world.network.apart.add(apart)
+    otter = await world.restart(otter)
+    await world.until(lambda: [device.name for device in otter.state.devices] == ["otter", "finch"], 50)
+    await world.run(2)
+    assert otter.state.phase is Phase.DEGRADED
+    assert finch.state.phase is Phase.ONLINE
+    world.network.apart.discard(apart)
+    await world.until(lambda: all(box.state.phase is Phase.ONLINE for box in (otter, heron, finch)), 50)
+    await ask(world, finch, "Two?")
+    await world.until(lambda: idle(otter, heron, finch))
+    assert texts(otter) == texts(heron) == texts(finch)
+    await world.close()
+
+
 @pytest.mark.parametrize(("away", "offered", "straight"), [(30, True, True), (300, True, False), (1000, False, False)])
 async def test_a_room_is_offered_for_a_while(world: World, away: float, offered: bool, straight: bool) -> None:
     otter = (await world.room(2))[0]
