@@ -15,7 +15,7 @@ software_gpu=(mesa-vulkan-drivers)
 # A relay, for the tests of connections that need one.
 test_packages=(coturn)
 # Software of others that rooms and the API are tested with; what is there under another name counts, too.
-foreign_programs=(tests/e2e/peerjs tests/e2e/agents)
+foreign_programs=(tests/e2e/peerjs tests/e2e/agents tests/engine/translate)
 foreign_packages() {
   command -v npm >/dev/null || echo nodejs npm
   command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo "chromium|chromium-browser"

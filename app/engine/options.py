@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from app.engine.arch import ModelConfig, read_config
 from app.engine.device import Gpu
 from app.engine.gguf import GgufFile
+from app.engine.memory import aligned
 from app.engine.model import plan_weights
 from app.engine.ops.matvec import Tuning
 from app.engine.programs import PROMPT_WIDTHS
@@ -17,6 +18,7 @@ USUAL = 256
 """Columns of a prompt chunk that a deal's reserve counts on."""
 HEADROOM = 1.1
 """Vectors, tables and saved states beside what a footprint counts."""
+SPARE = 1 << 20
 GPU_TUNING = Tuning(lanes=32, grain=2, teams=4, rows=2, columns=8, fused_norm=True)
 SOFTWARE_TUNING = Tuning(lanes=8, grain=4, teams=4, rows=8, columns=1, fused_norm=False)
 
@@ -57,6 +59,15 @@ def footprint(file: GgufFile, part: Part, options: Options, binding: int) -> Foo
         config, part, options.prompt_columns, options.context, options.kv, options.sequences
     )
     return Footprint(weights, caches, scratch)
+
+
+def taken_bytes(file: GgufFile, part: Part, options: Options, binding: int) -> int:
+    """The same with vectors, the table of angles, two chunks on their way back, and a little for rounding up."""
+    config = read_config(file)
+    vectors = sum(aligned(tensor.nbytes) for tensor in file.tensors.values() if len(tensor.shape) == 1)
+    angles = options.context * config.heads.rotary * 4
+    readback = 2 * options.prompt_columns * config.hidden * 4
+    return footprint(file, part, options, binding).total + vectors + angles + readback + SPARE
 
 
 def tuning_for(gpu: Gpu) -> Tuning:

@@ -38,6 +38,11 @@ class Shelf:
         """Keys of the models that are whole on this computer."""
         return tuple(record.key for record in self.table.models if is_whole(record))
 
+    def kept(self, key: str) -> Path | None:
+        """The first file of a model that is whole on this computer; nothing is fetched."""
+        record = self.table.find(key)
+        return first_file(record) if record is not None and is_whole(record) else None
+
     async def provide(self, key: str, tell: Tell) -> Path:
         """The first file of the whole model, downloaded if need be; ModelError, LinkError or FileError say why not.
 

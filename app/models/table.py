@@ -71,7 +71,8 @@ class Experts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ModelRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One model. ``layer_bytes`` is one trunk layer's weights on average, ``output_bytes`` 0 when tied.
 
-    ``own``: a row of this computer alone, which other devices do not know.
+    ``own``: a row of this computer alone, which other devices do not know. ``draft`` is the key of a small model of the
+    same tokens that may guess for it, "" for none.
     """
 
     key: str
@@ -100,6 +101,7 @@ class ModelRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     picker: bool = False
     starter: bool = False
     own: bool = False
+    draft: str = ""
 
     @property
     def hybrid(self) -> bool:

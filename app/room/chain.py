@@ -108,11 +108,19 @@ class Chain:
         widest = COLUMNS - 1 if self.ours else BOLD
         if self.hybrid:
             return LookupWidths(BOLD, widest)
-        return LookupWidths(CAUTIOUS, widest) if chain_verifies(hop.meta for hop in self.hops) else LookupWidths()
+        return LookupWidths(CAUTIOUS, widest) if self._verifies else LookupWidths()
+
+    @property
+    def _verifies(self) -> bool:
+        """Of a dense model's devices; whoever is alone does."""
+        return chain_verifies(hop.meta for hop in self.hops)
 
     def drafter(self, ids: Sequence[int], start: int, before: Floats | None) -> Drafter:
         """Guesses for an answer to ``ids``, of which the caches hold the first ``start``."""
-        return Drafter(self._compute, self.lookup_widths, self.depth, ids, start=start, before=before)
+        verifies = self.hybrid or self._verifies
+        return Drafter(
+            self._compute, self.lookup_widths, self.depth, ids, start=start, before=before, verifies=verifies
+        )
 
     def floor(self, position: int) -> int | None:
         """How far back a recurrent state can be taken after a step at ``position``; None: not at all."""
@@ -122,7 +130,7 @@ class Chain:
         """Most columns of one frame; step columns travel together only where every device verifies."""
         if self.alone:
             return max(COLUMNS, self._compute.prompt_chunk) if kind is ColumnClass.PROMPT else COLUMNS
-        if kind is ColumnClass.PROMPT or self.hybrid or chain_verifies(hop.meta for hop in self.hops):
+        if kind is ColumnClass.PROMPT or self.hybrid or self._verifies:
             return COLUMNS
         return 1
 

@@ -46,6 +46,11 @@ class Checkpoint:
         return self.held.fed.ids
 
 
+def most_kept(answers: int) -> int:
+    """How many states are kept at once at most: the answers, and one of every other kind."""
+    return answers + len(Keep) - 1 if answers else 0
+
+
 class Checkpoints:
     """``answers`` is how many of those are kept; 0 turns all checkpoints off."""
 

@@ -17,12 +17,13 @@ from app.core.errors import GpuError, ModelError, PooledError
 from app.engine.adapter import copy_speed
 from app.engine.arch import read_config
 from app.engine.device import Gpu
+from app.engine.draft_model import DraftModel, DraftPlan, plan_draft
 from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
 from app.engine.model import LoadCancelled
 from app.engine.options import Options, arithmetic_for, prompt_columns_for, tuning_for, widest
 from app.engine.selftest import check_kernels
-from app.engine.types import Candidates, ColumnClass, Floats, Shaping
+from app.engine.types import Candidates, ColumnClass, Floats, Part, Shaping
 from app.models.shelf import Shelf
 from app.models.transfer import Stage, Transfer
 from app.room.ports import LoadRequest, Progress, State
@@ -54,6 +55,7 @@ class EngineCompute:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
         self._gpu: Gpu | None = None
         self._engine: Engine | None = None
+        self._draft: DraftModel | None = None
         self._checked: set[object] = set()
         self._closed = False
 
@@ -122,6 +124,14 @@ class EngineCompute:
         return await self._call(lambda: self._loaded().draft(token, before, position, count))
 
     @property
+    def draft_model(self) -> bool:
+        return self._draft is not None
+
+    async def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+        known = tuple(ids)
+        return await self._call(lambda: self._draft.guesses(known, count) if self._draft else [])
+
+    @property
     def prompt_chunk(self) -> int:
         return self._engine.options.prompt_columns if self._engine is not None else 1
 
@@ -175,8 +185,32 @@ class EngineCompute:
         config = read_config(file)
         part = replace(request.part, draft=request.part.draft and config.drafts)
         options = Options(request.context, request.pledge, request.kv, arithmetic=arithmetic_for(gpu))
-        options = widest(file, part, replace(options, prompt_columns=prompt_columns_for(config, gpu)), gpu.info.binding)
+        draft = self._draft_beside(gpu, file, part, options, request.draft)
+        left = replace(options, pledge=options.pledge - (draft.options.pledge if draft else 0))
+        options = widest(file, part, replace(left, prompt_columns=prompt_columns_for(config, gpu)), gpu.info.binding)
         self._engine = Engine.load(gpu, file, part, options, tell, cancel.is_set)
+        if draft is not None:
+            self._load_draft(gpu, draft, request, cancel)
+
+    def _draft_beside(self, gpu: Gpu, file: GgufFile, part: Part, options: Options, key: str) -> DraftPlan | None:
+        """The wished draft model, where it lies here and suits the part."""
+        path = self._shelf.kept(key) if key else None
+        try:
+            return plan_draft(file, part, options, GgufFile.open(path), gpu) if path is not None else None
+        except PooledError as error:
+            log.warning("%s does not draft: %s", key, error)
+            return None
+
+    def _load_draft(self, gpu: Gpu, plan: DraftPlan, request: LoadRequest, cancel: threading.Event) -> None:
+        """Without it the model runs all the same."""
+        try:
+            self._check(gpu, plan.file, replace(request, kv=plan.options.kv))
+            self._draft = plan.load(gpu, cancel.is_set)
+        except PooledError as error:
+            log.warning("%s does not draft: %s", request.draft, error)
+        except LoadCancelled:
+            self._unload()
+            raise
 
     def _export(self) -> State:
         end, pieces = self._loaded().export()
@@ -202,6 +236,9 @@ class EngineCompute:
         if self._engine:
             self._engine.close()
             self._engine = None
+        if self._draft:
+            self._draft.close()
+            self._draft = None
 
     def _close(self) -> None:
         self._unload()

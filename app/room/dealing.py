@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -19,6 +19,7 @@ from app.prompt.language import Language
 from app.room import dealt
 from app.room import messages as m
 from app.room.chain import Chain, Hop
+from app.room.checkpoints import most_kept
 from app.room.crowd import Crowd
 from app.room.events import Member, OwnLoad, RedealOffered
 from app.room.laps import LapFailed
@@ -61,7 +62,7 @@ async def _no_inventories(_url: str) -> dict[str, tuple[str, ...]]:
 @dataclass(frozen=True)
 class DealingPorts:
     """What dealing needs from outside. ``lenders`` give weights, ``inventories`` says who has which of a file's,
-    ``round_trips`` how many seconds it is to a device and back, by id."""
+    ``round_trips`` how many seconds it is to a device and back, by id; ``on_disk`` names models that are whole here."""
 
     crowd: Crowd
     compute: Compute
@@ -72,6 +73,7 @@ class DealingPorts:
     lenders: Callable[[], Lenders | None] = lambda: None
     inventories: Callable[[str], Awaitable[dict[str, tuple[str, ...]]]] = _no_inventories
     round_trips: Callable[[], Mapping[str, float]] = dict[str, float]
+    on_disk: Callable[[], Collection[str]] = tuple
 
 
 class Dealing:
@@ -192,7 +194,9 @@ class Dealing:
         members = self._trusted(deal_order(linked, crowd.me))
         settings = self._ports.settings()
         known = Known(crowd.me, self._ports.round_trips(), self._layer_ms)
-        planned = plan(record, members, Wish(wish.context, settings.split, settings.kv, known))
+        kept = most_kept(settings.checkpoints)
+        draft = self._ports.table.find(record.draft) if record.draft in self._ports.on_disk() else None
+        planned = plan(record, members, Wish(wish.context, settings.split, settings.kv, known, draft, kept))
         if not planned.deal.fits:
             raise RoomError(dealt.too_small(planned), "Lend more memory, or bring another device.")
         return planned

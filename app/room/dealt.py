@@ -24,7 +24,7 @@ def own_request(planned: Plan) -> LoadRequest:
     pledge = int(pledge_gb(planned.members[0].meta) * GIB)
     part = Part(lo, hi, embed=True, head=True, draft=record.draft_bytes > 0)
     kv = kv_format(record, planned.kv) or KvFormat.F16
-    return LoadRequest(record.key, part, planned.context.positions, kv, pledge)
+    return LoadRequest(record.key, part, planned.context.positions, kv, pledge, draft=planned.draft)
 
 
 def loads(planned: Plan, precision: Precision = Precision.HALF) -> list[tuple[Member, m.Load]]:

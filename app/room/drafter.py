@@ -1,4 +1,7 @@
-"""Guesses of an answer's next tokens: a lookup in what was said, else the model's draft block (spec: rooms §14.4-6)."""
+"""Guesses of an answer's next tokens: a lookup in what was said, else a draft block or a draft model.
+
+Spec: rooms §14.4-6.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeVar
 
-import numpy as np
-
 from app.core.errors import PooledError
 from app.engine.lookup import LookupIndex
 from app.engine.speculate import DepthControl
 from app.engine.types import ColumnClass, Floats
+from app.room.guessers import BlockGuesser, Guesser, ModelGuesser
 from app.room.ports import Compute
 
 log = logging.getLogger(__name__)
@@ -21,11 +23,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 FEWEST_LOOKED_UP = 2
-"""A draft block guesses better than a lookup that found less."""
+"""A draft block or a draft model guesses better than a lookup that found less."""
 
 
 class Source(IntEnum):
-    """Where a token came from; the number is ``d`` on the wire."""
+    """Where a token came from; the number is ``d`` on the wire. A draft model counts as a block, there too."""
 
     SAMPLED = 0
     BLOCK = 1
@@ -74,63 +76,71 @@ class Acceptance:
 
 
 class Drafter:
-    """One answer's guesses. The draft block is shown every column the trunk has computed, with its true state."""
+    """One answer's guesses. ``verifies``: whether every device of the chain takes more than a lookup's few at once."""
 
     def __init__(
         self, compute: Compute, widths: LookupWidths, depth: DepthControl, ids: Sequence[int],
-        *, start: int = 0, before: Floats | None = None,
+        *, start: int = 0, before: Floats | None = None, verifies: bool = True,
     ) -> None:  # fmt: skip
         self.acceptance = Acceptance()
-        self._compute = compute
         self._widths = widths
         self._depth = depth
-        self._ids = ids
+        self._ids = list(ids)
         self._index: LookupIndex | None = None
-        self._block = compute.drafts
-        self._before = before
-        self._shown = start
+        self._guesser: Guesser | None = None
         self._bold = False
+        if compute.drafts:
+            self._guesser = BlockGuesser(compute, start, before)
+        elif compute.draft_model and verifies:
+            self._guesser = ModelGuesser(compute, self._ids)
 
     def said(self, token: int) -> None:
         """One more token of the answer, the next to be verified."""
         if self._index is None:
             self._index = LookupIndex(self._ids)
         self._index.append(token)
+        self._ids.append(token)
 
     async def learn(self, ids: Sequence[int], states: Floats | None, position: int, kind: ColumnClass) -> None:
-        """Columns the trunk has computed, [n, hidden] states after them; what the block has seen truly is left out."""
-        if not self._block or states is None:
-            return
-        first = np.zeros_like(states[0]) if self._before is None else self._before
-        before = np.concatenate([first[None], states[:-1]])
-        new = min(max(self._shown - position, 0), len(ids))
-        self._before, self._shown = states[-1], position + len(ids)
-        if new < len(ids):
-            await self._guarded(self._compute.learn(ids[new:], before[new:], position + new, kind))
+        """Columns the trunk has computed, [n, hidden] states after them."""
+        if self._guesser is not None and states is not None:
+            await self._guarded(self._guesser.learn(ids, states, position, kind))
+
+    async def prepare(self) -> None:
+        """What guesses need once and no step is to be judged by, where there will be some."""
+        looked_up = len(self._look_up(FEWEST_LOOKED_UP)) == FEWEST_LOOKED_UP
+        if self._guesser is not None and not looked_up and self._depth.depth:
+            await self._guarded(self._guesser.prepare())
 
     async def propose(self, token: int, position: int, most: int) -> Drafts:
         """At most ``most`` guesses of what follows ``token``, which stands at ``position``."""
         if most < 1:
             return Drafts()
-        found = self._look_up(min(most, self._widths.bold if self._bold else self._widths.careful))
-        if len(found) >= (FEWEST_LOOKED_UP if self._block else 1):
+        found = self._look_up(most)
+        if len(found) >= (FEWEST_LOOKED_UP if self._guesser else 1):
             return Drafts(tuple(found), Source.LOOKUP)
-        if not self._block or self._before is None:
+        count = min(most, self._depth.depth)
+        if self._guesser is None or count == 0:
             return Drafts()
-        guesses = await self._guarded(self._compute.draft(token, self._before, position, min(most, self._depth.depth)))
-        self._shown = position + 1
+        guesses = await self._guarded(self._guesser.guesses(token, position, count))
         return Drafts(tuple(guesses or ()), Source.BLOCK)
 
     def _look_up(self, most: int) -> list[int]:
+        most = min(most, self._widths.bold if self._bold else self._widths.careful)
         return self._index.drafts(most) if self._index is not None and most > 0 else []
 
+    async def settle(self) -> None:
+        """The state is to be kept, or the answer ends."""
+        if self._guesser is not None:
+            await self._guarded(self._guesser.settle())
+
     async def _guarded(self, work: Awaitable[T]) -> T | None:
-        """Drafts are a help only: whatever ails the draft block, the answer goes on without it."""
+        """Drafts are a help only: whatever ails who gives them, the answer goes on without it."""
         try:
             return await work
         except PooledError as error:
-            log.warning("no more drafts from the draft block: %s", error)
-            self._block = False
+            log.warning("no more drafts in this answer: %s", error)
+            self._guesser = None
             return None
 
     def ended(self, drafts: Drafts, accepted: int, seconds: float) -> None:
@@ -140,5 +150,6 @@ class Drafter:
         self.acceptance = self.acceptance.plus(Acceptance(count, judged, accepted, looked_up))
         if drafts.source is Source.LOOKUP:
             self._bold = accepted == count
-        elif drafts.source is Source.BLOCK:
+        elif self._guesser is not None and (drafts.source is Source.BLOCK) == (count > 0):
+            # A plain step, or one with guesses; not one whose guesses could not be used.
             self._depth.measured(count, accepted + 1, seconds)

@@ -93,6 +93,7 @@ class Generation:
         ending = self._say(token, Source.SAMPLED)
         while ending is None:
             token, ending = await self._advance(token)
+        await self.drafter.settle()
         return ending
 
     # -- the prompt -------------------------------------------------------------------------------------
@@ -111,6 +112,7 @@ class Generation:
             self.held = self.held.grown(ids, part.kind, None)
             if part.end in marks:
                 await self._land(flying, all_of=True)
+                await self.drafter.settle()
                 self.held = await self.keep(self.held, marks[part.end])
         await self._land(flying, all_of=True)
 
@@ -139,6 +141,7 @@ class Generation:
 
     async def _advance(self, token: int) -> tuple[int, Ending | None]:
         """Runs ``token``, which is shown and not yet in the caches, with guesses after it; the next one like it."""
+        await self.drafter.prepare()
         began, position = self.clock.now(), self.held.end
         drafts = await self._guesses(token, position)
         columns = [token, *drafts.tokens]

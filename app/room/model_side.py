@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from aiortc import RTCCertificate
@@ -47,7 +47,7 @@ NOT_HERE = "This device does not run the model."
 @dataclass(frozen=True)
 class SidePorts:
     """``compute`` None: this device only asks. ``pledge`` is what it lends, in bytes. ``certificate`` is what its
-    links show, ``relayed`` whether a relay is set up."""
+    links show, ``relayed`` whether a relay is set up, ``on_disk`` which models are whole on this computer."""
 
     clock: Clock
     emit: Callable[[Event], None]
@@ -62,6 +62,7 @@ class SidePorts:
     certificate: RTCCertificate | None = None
     relayed: Callable[[], bool] = lambda: False
     weights_from_room: Callable[[], bool] = lambda: True
+    on_disk: Callable[[], Collection[str]] = tuple
 
 
 class ModelSide:
@@ -137,6 +138,7 @@ class ModelSide:
             lenders=self.weights.lenders,
             inventories=self.weights.inventories,
             round_trips=self._round_trips.usual,
+            on_disk=self._ports.on_disk,
         )
         host = ModelHost(dealing, self._ports.choose, self._ports.copies(), self.past)
         host.talk.on_past = self.heard_past

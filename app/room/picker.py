@@ -18,7 +18,7 @@ from app.room.contexts import (
 )
 from app.room.events import Member
 from app.room.fastest import Choice, Options, choose
-from app.room.memory import Need, kv_word, need
+from app.room.memory import Need, kv_word, need, resident_bytes
 from app.room.meta import Meta
 from app.room.offload import expert_sizes
 from app.room.planner import Deal, Fit, Offer, SplitMode, fit
@@ -30,7 +30,10 @@ from app.room.state import ModelRow, RoomState, Tried
 
 @dataclass(frozen=True)
 class Plan:
-    """One model dealt over the members, the model host first. ``deal`` holds nothing when it is short."""
+    """One model dealt over the members, the model host first. ``deal`` holds nothing when it is short.
+
+    ``draft`` is the small model that the model host loads beside its share, "" for none; ``need`` counts it.
+    """
 
     record: ModelRecord
     members: tuple[Member, ...]
@@ -39,6 +42,7 @@ class Plan:
     fit: Fit
     choice: Choice
     kv: str = "f16"
+    draft: str = ""
 
     @property
     def deal(self) -> Deal:
@@ -47,12 +51,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class Wish:
-    """How a room wants its model, context in positions (0: its own), and what is known of the room's speed."""
+    """How a room wants its model, context in positions (0: its own), and what is known of the room's speed.
+
+    ``draft`` is a small model that lies on the model host and could guess for the wanted one, ``kept`` how many saved
+    states there should be room for.
+    """
 
     context: int = 0
     split: SplitMode = SplitMode.SPEED
     kv: str = "f16"
     known: Known = field(default_factory=Known)
+    draft: ModelRecord | None = None
+    kept: int = 0
 
 
 def deal_order(members: Sequence[Member], model_host: str) -> tuple[Member, ...]:
@@ -81,8 +91,24 @@ def plan(record: ModelRecord, members: Sequence[Member], wish: Wish) -> Plan:
     choices = context_choices(record, wanted, wish.context)
     opened = open_context(choices, lambda context: fitted(context).fits)
     needed = need(record, opened.positions, kv)
-    choice = choose(Options(needed, offers, experts), wish.split, Forecast(record, members, wish.known))
-    return Plan(record, tuple(members), needed, opened, fitted(opened.positions), choice, kv)
+    options, forecast = Options(needed, offers, experts), Forecast(record, members, wish.known)
+    choice = choose(options, wish.split, forecast)
+    planned = Plan(record, tuple(members), needed, opened, fitted(opened.positions), choice, kv)
+    return _with_extras(planned, wish, options, forecast)
+
+
+def _with_extras(planned: Plan, wish: Wish, options: Options, forecast: Forecast) -> Plan:
+    """The same with a draft model and saved states, where all fits on the very devices it does without."""
+    record, context, small = planned.record, planned.context.positions, wish.draft
+    needed = need(record, context, planned.kv, kept=wish.kept)
+    beside = resident_bytes(small, context) if small is not None else 0
+    needed = replace(needed, host_bytes=needed.host_bytes + beside)
+    if not planned.deal.fits or any(planned.deal.parkings) or needed == planned.need:
+        return planned
+    choice = choose(replace(options, need=needed), wish.split, forecast)
+    if choice.deal.used != planned.deal.used or any(choice.deal.parkings):
+        return planned
+    return replace(planned, need=needed, choice=choice, draft=small.key if small is not None else "")
 
 
 def _offers(members: Sequence[Member], measured: Mapping[str, float]) -> list[Offer]:

@@ -57,7 +57,8 @@ class Link(Protocol):
 class LoadRequest:
     """Which layers of which model file to put on the GPU. ``pledge`` is the most bytes all of it may take.
 
-    ``lenders`` are asked for missing weights before the model's source.
+    ``lenders`` are asked for missing weights before the model's source. ``draft`` is a small model of the same tokens
+    that lies on this computer, "" for none; it is part of the pledge.
     """
 
     model: str
@@ -66,6 +67,7 @@ class LoadRequest:
     kv: KvFormat
     pledge: int
     lenders: Lenders | None = field(default=None, compare=False, repr=False)
+    draft: str = ""
 
 
 Progress = Callable[[float], None]
@@ -125,6 +127,15 @@ class Compute(Protocol):
 
     async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
         """``count`` guesses of what follows ``token``; ``before`` [hidden] is the trunk's state before it."""
+        ...
+
+    @property
+    def draft_model(self) -> bool:
+        """Whether a small model was loaded beside the model."""
+        ...
+
+    async def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+        """The draft model's ``count`` guesses at most of what follows ``ids``, a whole conversation; 0: it reads."""
         ...
 
     @property

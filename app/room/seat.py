@@ -69,6 +69,7 @@ class SeatPorts:
             certificate=transport.certificate,
             relayed=lambda: bool(transport.relays.ice().usable),
             weights_from_room=outside.weights_from_room,
+            on_disk=outside.on_disk,
             pledge=lambda: int(pledge_gb(meta()) * GIB),
         )
 

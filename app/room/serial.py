@@ -53,6 +53,10 @@ class SerialCompute:
         return self._compute.drafts
 
     @property
+    def draft_model(self) -> bool:
+        return self._compute.draft_model
+
+    @property
     def prompt_chunk(self) -> int:
         return self._compute.prompt_chunk
 
@@ -67,6 +71,10 @@ class SerialCompute:
     async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
         async with self._turn:
             return await self._compute.draft(token, before, position, count)
+
+    async def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+        async with self._turn:
+            return await self._compute.guesses(ids, count)
 
     async def save(self, name: str, end: int) -> None:
         async with self._turn:

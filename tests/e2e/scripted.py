@@ -51,6 +51,7 @@ class ScriptedCompute:
     signature: str = "script"
     prompt_chunk: int = 2048
     drafts: bool = False
+    draft_model: bool = False
     _answer: _Answer | None = None
     _prompted: bool = True
     _position: int = 0
@@ -115,6 +116,10 @@ class ScriptedCompute:
 
     async def reset(self) -> None:
         """What was fed is kept by position."""
+
+    async def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+        """There is no draft model."""
+        return []
 
     async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
         """There is no draft block."""

@@ -26,6 +26,15 @@ def test_a_record_agrees_with_its_files(record: ModelRecord) -> None:
     assert record.scratch_bytes > 0
 
 
+@pytest.mark.parametrize("record", builtin_table().models, ids=lambda record: record.key)
+def test_a_draft_model_is_a_smaller_one_of_the_same_tokens(record: ModelRecord) -> None:
+    small = builtin_table().find(record.draft)
+    assert (small is not None) == (record.key in ("qwen3-1.7b", "qwen3-4b"))
+    if small is not None:
+        assert (small.family, small.vocab, small.hybrid) == (record.family, record.vocab, False)
+        assert 2 * small.download_bytes < record.download_bytes
+
+
 def test_starter_comes_from_its_package_first() -> None:
     starter = builtin_table().get("smollm2-135m-q4_1")
     (file,) = starter.files

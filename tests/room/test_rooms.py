@@ -164,7 +164,7 @@ async def test_a_short_room_starts_nothing_and_says_who_could_help(world: World)
     heron.do(it.Start())
     await world.settle()
     assert otter.state.phase is Phase.ROOM
-    assert "1.3 GB short for Toy. otter or heron could lend it." in heron.state.notices[-1].text
+    assert "1.2 GB short for Toy. otter or heron could lend it." in heron.state.notices[-1].text
     assert not otter.compute.loads
     heron.do(it.SetPledge(3))
     await world.until(lambda: otter.state.pooled_gb == 4)

@@ -46,7 +46,7 @@ RECORD = ModelRecord(
     picker=True,
 )
 OTHER = msgspec.structs.replace(RECORD, key="toy-b", label="Toy B")
-HYBRID = msgspec.structs.replace(RECORD, key="toy-hybrid", label="Toy Hybrid", kind="hybrid", draft_bytes=2**20)
+HYBRID = msgspec.structs.replace(RECORD, key="toy-hybrid", label="Toy Hybrid", kind="hybrid", draft_bytes=GIB // 4)
 HUGE = msgspec.structs.replace(RECORD, key="toy-huge", label="Toy Huge", layer_bytes=64 * GIB, picker=False)
 TABLE = ModelTable(models=(RECORD, OTHER, HYBRID, HUGE))
 
@@ -168,6 +168,8 @@ def one_device(
 
 Oracle = Callable[[int, int], list[int]]
 """What a draft block would guess for the ``count`` positions from ``position`` on."""
+Reader = Callable[[Sequence[int], int], list[int]]
+"""What a draft model would guess after a conversation."""
 
 
 def _each(shaping: Shaping | None, columns: int) -> list[Shaping | None]:
@@ -182,6 +184,7 @@ class ToyCompute:
 
     A hybrid goes back over its last step only, and keeps what it was told to as long as there is room for it.
     ``shown`` is what the draft block saw: token and state before it, by position; ``fed`` what the model did.
+    ``small`` is the draft model, loaded where a load asks for one; ``asked`` is what it was given.
     """
 
     model: ToyModel = field(default_factory=ToyModel)
@@ -192,6 +195,7 @@ class ToyCompute:
     fail_load: bool = False
     slow_load: asyncio.Event | None = None
     guess: Oracle | None = None
+    small: Reader | None = None
     hybrid: bool = False
     lost: bool = False
     """The GPU is gone until something is loaded."""
@@ -202,6 +206,10 @@ class ToyCompute:
     shown: dict[int, tuple[int, Floats]] = field(default_factory=dict[int, tuple[int, Floats]])
     kept: dict[str, State] = field(default_factory=dict[str, State])
     restored: list[int] = field(default_factory=list[int])
+    asked: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Length of the conversation and how many guesses, of every call."""
+    learned: list[int] = field(default_factory=list[int])
+    """Columns of every call."""
 
     chunk: int = 512
 
@@ -270,12 +278,22 @@ class ToyCompute:
         return self.guess is not None and self._loaded().draft
 
     async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
+        self.learned.append(len(ids))
         self.shown |= {position + i: (token, before[i]) for i, token in enumerate(ids)}
 
     async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
         assert self.guess
         self.shown[position] = (token, before)
         return self.guess(position + 1, count)
+
+    @property
+    def draft_model(self) -> bool:
+        return self.small is not None and bool(self.loads[-1].draft)
+
+    async def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+        assert self.small
+        self.asked.append((len(ids), count))
+        return self.small(ids, count) if count else []
 
     @property
     def signature(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from app.core.clock import VirtualClock
@@ -278,6 +278,9 @@ class World:
     """Whether devices take several columns of a step, so that words are guessed ahead."""
     open_language = staticmethod(open_language)
     choose = staticmethod(greedy)
+    table = TABLE
+    on_disk: Collection[str] = ()
+    """Keys of the models every device has whole."""
 
     def __init__(self, latency: float = 0.0, *, fixed: bool = True) -> None:
         """``fixed``: a creator runs its model itself, whoever lends more."""
@@ -308,7 +311,8 @@ class World:
         ports = RoomPorts(
             new_transport=transport,
             compute=compute if gpu else None,
-            table=TABLE,
+            table=self.table,
+            on_disk=lambda: self.on_disk,
             open_language=self.open_language,
             choose=self.choose,
             meta=meta

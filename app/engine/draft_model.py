@@ -1,0 +1,92 @@
+"""A small whole model that guesses for a large one of the same tokens (spec: rooms §14.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.core.errors import ModelError, OutOfMemory
+from app.engine.arch import Mixer, read_config
+from app.engine.device import Gpu
+from app.engine.engine import Engine
+from app.engine.gguf import GgufFile
+from app.engine.model import Cancelled
+from app.engine.options import Options, arithmetic_for, taken_bytes
+from app.engine.types import STEP_COLUMNS, ColumnClass, Part
+
+TOKENS = "tokenizer.ggml.tokens"
+
+
+@dataclass(frozen=True)
+class DraftPlan:
+    """A draft model that can be loaded within ``options.pledge`` bytes."""
+
+    file: GgufFile
+    part: Part
+    options: Options
+
+    def load(self, gpu: Gpu, cancelled: Cancelled | None = None) -> DraftModel:
+        """Errors as ``Engine.load``."""
+        return DraftModel(Engine.load(gpu, self.file, self.part, self.options, cancelled=cancelled))
+
+
+def plan_draft(large: GgufFile, part: Part, options: Options, small: GgufFile, gpu: Gpu) -> DraftPlan:
+    """``small`` beside a part of ``large`` within the pledge of ``options``, with the same context where it has one.
+
+    Raises ModelError where it cannot guess for the other, OutOfMemory where it does not fit.
+    """
+    config = read_config(small)
+    if Mixer.DELTA in config.mixers:
+        raise ModelError("A model with recurrent layers cannot take back what was wrong.")
+    if small.value(TOKENS) != large.value(TOKENS) or config.vocab != read_config(large).vocab:
+        raise ModelError("The small model has other tokens than the large one.")
+    whole = Part(0, config.layers, embed=True, head=True)
+    wanted = Options(min(options.context, config.context), 0, arithmetic=arithmetic_for(gpu))
+    own = taken_bytes(small, whole, wanted, gpu.info.binding)
+    if taken_bytes(large, part, options, gpu.info.binding) + own > options.pledge:
+        raise OutOfMemory("There is no memory left for the small model.", "Lend more memory.")
+    return DraftPlan(small, whole, replace(wanted, pledge=own))
+
+
+class DraftModel:
+    """Follows a conversation, wherever that goes back to. One thread owns it, as an ``Engine``."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._held: list[int] = []
+
+    def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+        """At most ``count`` of what follows ``ids``; with 0 it reads all but the last. None past its context."""
+        ids, last = list(ids), len(ids) - 1
+        count = min(count, self._engine.options.context - last)
+        if last < 0 or count < 0:
+            return []
+        self._read(ids[:last])
+        if count == 0:
+            return []
+        held, self._held = self._held, []
+        found = list(self._engine.greedy(ids[last], last, (), count))
+        self._held = [*held[:last], ids[last], *found[:-1]]
+        return found
+
+    def _read(self, ids: list[int]) -> None:
+        """Computes what of ``ids`` the caches do not hold; they may hold more after it."""
+        start = _common(self._held, ids)
+        missing = ids[start:]
+        if not missing:
+            return
+        self._held = []
+        kind = ColumnClass.STEP if len(missing) <= STEP_COLUMNS else ColumnClass.PROMPT
+        self._engine.tokens(missing, start, kind)
+        self._held = ids
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+def _common(held: list[int], ids: list[int]) -> int:
+    """Length of the common beginning."""
+    most = min(len(held), len(ids))
+    if held[:most] == ids[:most]:
+        return most
+    return next(i for i, (mine, other) in enumerate(zip(held, ids, strict=False)) if mine != other)
