@@ -22,6 +22,7 @@ from app.engine.gguf import GgufFile
 from app.engine.model import LoadCancelled
 from app.engine.options import Options, arithmetic_for, prompt_columns_for, tuning_for, widest
 from app.engine.selftest import check_kernels
+from app.engine.tuning import tuned
 from app.engine.types import Candidates, ColumnClass, Floats, Shaping
 from app.models.shelf import Shelf
 from app.models.transfer import Stage, Transfer
@@ -176,6 +177,7 @@ class EngineCompute:
         part = replace(request.part, draft=request.part.draft and config.drafts)
         options = Options(request.context, request.pledge, request.kv, arithmetic=arithmetic_for(gpu))
         options = widest(file, part, replace(options, prompt_columns=prompt_columns_for(config, gpu)), gpu.info.binding)
+        gpu.caps = tuned(gpu, file, part, options, cancel.is_set)
         self._engine = Engine.load(gpu, file, part, options, tell, cancel.is_set)
 
     def _export(self) -> State:
