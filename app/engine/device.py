@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import weakref
-from dataclasses import dataclass
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 import wgpu
 
 from app.core.errors import DeviceLost, GpuError
 from app.engine.adapter import AdapterInfo, choose_adapter, describe, full_limits, subgroup_size
+from app.engine.placement import Job, Placement, Placements
 from app.engine.shaders import shader_module
+
+PipelineKey = tuple[str, tuple[str, ...], tuple[tuple[str, int | float], ...]]
+"""WGSL with entry point ``main``, "read" or "write" a binding, and the values of its constants."""
+
+THREADS = min(max((os.cpu_count() or 2) - 1, 1), 8)
+"""Threads that work for the one that owns the GPU while it waits for them."""
 
 _WANTED_FEATURES = ("shader-f16", "subgroup", "timestamp-query")
 
@@ -22,6 +32,7 @@ class Caps:
     """What kernels are rendered for. ``binding`` and ``buffer`` in bytes, ``shared`` bytes of workgroup memory.
 
     ``subgroup`` threads can shuffle values among each other, 0 where the driver has no such thing.
+    ``placements`` were measured on this device.
     """
 
     binding: int
@@ -30,6 +41,7 @@ class Caps:
     software: bool
     features: frozenset[str]
     subgroup: int = 0
+    placements: Placements = field(default_factory=dict[Job, Placement], compare=False, repr=False)
 
 
 class _LossWatcher(logging.Handler):
@@ -98,20 +110,36 @@ class Gpu:
                 "Start the model again; if it repeats, update the driver.",
             )
 
-    def pipeline(self, source: str, layout: tuple[str, ...], constants: dict[str, int | float]) -> Any:
-        """The compiled kernel of ``source``; ``layout`` says "read" or "write" a binding. Cached."""
-        key = (source, layout, tuple(sorted(constants.items())))
+    def pipeline(self, key: PipelineKey) -> Any:
+        """The compiled kernel. Cached; GpuError if the driver refuses it."""
         if key not in self._pipelines:
-            self._pipelines[key] = self._compile(source, layout, constants)
+            self._pipelines[key] = self._compile(key)
         return self._pipelines[key]
 
-    def _compile(self, source: str, layout: tuple[str, ...], constants: dict[str, int | float]) -> Any:
+    def prepare(self, keys: Iterable[PipelineKey]) -> None:
+        """Compiles in a few threads what ``pipeline`` will be asked for; what a driver refuses, it refuses then."""
+        missing = [key for key in dict.fromkeys(keys) if key not in self._pipelines]
+        for _, layout, _ in missing:
+            self._bind_layout(layout)
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="kernels") as pool:
+            for key, made in zip(missing, pool.map(self._try_compile, missing), strict=True):
+                if made:
+                    self._pipelines[key] = made
+
+    def _try_compile(self, key: PipelineKey) -> Any:
+        try:
+            return self._compile(key)
+        except GpuError:
+            return None
+
+    def _compile(self, key: PipelineKey) -> Any:
+        source, layout, constants = key
         self.check()
         try:
             module = shader_module(self.device, source, self.info.backend)
             return self.device.create_compute_pipeline(
                 layout=self.device.create_pipeline_layout(bind_group_layouts=[self._bind_layout(layout)]),
-                compute={"module": module, "entry_point": "main", "constants": constants},
+                compute={"module": module, "entry_point": "main", "constants": dict(constants)},
             )
         except wgpu.GPUError as error:
             raise GpuError(f"{self.info.name} refused a kernel: {error}", "Update its driver.") from error

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.engine.device import Gpu
+from app.engine.device import Gpu, PipelineKey
 from app.engine.memory import Allocator, Slice
 
 MAX_GRID = 65_535
@@ -26,6 +26,11 @@ class Kernel:
     def __post_init__(self) -> None:
         """Thousands of launches share a few dozen sources of some 10 KB; each is kept once."""
         object.__setattr__(self, "source", sys.intern(self.source))
+
+    @property
+    def key(self) -> PipelineKey:
+        """What its pipeline is known by."""
+        return self.source, self.layout, self.constants
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ def compile_program(gpu: Gpu, dispatches: list[Dispatch]) -> Program:
     program = Program(dispatches)
     for dispatch in dispatches:
         kernel = dispatch.kernel
-        pipeline = gpu.pipeline(kernel.source, kernel.layout, dict(kernel.constants))
+        pipeline = gpu.pipeline(kernel.key)
         group = gpu.bind(kernel.layout, [s.triple for s in dispatch.slices])
         program.kept += [pipeline, group]
         program.owners.update(s.owner for s in dispatch.slices if s.owner)

@@ -8,7 +8,7 @@ and a staging buffer is mapped only by the Ticket that owns it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -117,6 +117,21 @@ class Runner:
         commands = self._finish(encoder)
         return Encoded(commands, staging, size if copies else 0, list(programs))
 
+    def start(self, program: Program, clock: Any, first: int) -> None:
+        """Submits a program; the GPU writes when it began to query ``first`` of ``clock``, its end to the next.
+
+        The caller keeps the program until the queries were read.
+        """
+        self._gpu.check()
+        encoder = lib.wgpuDeviceCreateCommandEncoder(self._gpu.device._internal, ffi.NULL)
+        writes = ffi.new("WGPUPassTimestampWrites *")
+        writes.querySet = clock._internal
+        writes.beginningOfPassWriteIndex, writes.endOfPassWriteIndex = first, first + 1
+        timed = ffi.new("WGPUComputePassDescriptor *")
+        timed.timestampWrites = writes
+        _record(encoder, [program], timed)
+        self._enqueue(lambda: self._finish(encoder), [program])
+
     def _finish(self, encoder: Any) -> Any:
         try:
             return _checked.wgpuCommandEncoderFinish(encoder, ffi.NULL)
@@ -127,17 +142,20 @@ class Runner:
 
     def submit(self, encoded: Encoded) -> Ticket:
         """Starts a recorded step; a recording is good for one submit."""
-        self._gpu.check()
-        if any(owner.freed for program in encoded.programs for owner in program.owners):
-            raise GpuError("A step used memory that was given back.", "Start the model again.")
-        array = ffi.new("WGPUCommandBuffer[1]", [encoded.take()])
-        queue = self._gpu.device.queue._internal
-        index = ffi.new("WGPUSubmissionIndex *", lib.wgpuQueueSubmitForIndex(queue, 1, array))
-        lib.wgpuCommandBufferRelease(array[0])
-        staging = encoded.staging
+        index, staging = self._enqueue(encoded.take, encoded.programs), encoded.staging
         staging.status[0] = 0
         lib.wgpuBufferMapAsync(staging.buffer._internal, _MAP_READ, 0, staging.size, staging.info[0])
         return Ticket(self, index, staging, encoded.size, encoded.programs)
+
+    def _enqueue(self, take: Callable[[], Any], programs: Sequence[Program]) -> Any:
+        self._gpu.check()
+        if any(owner.freed for program in programs for owner in program.owners):
+            raise GpuError("A step used memory that was given back.", "Start the model again.")
+        array = ffi.new("WGPUCommandBuffer[1]", [take()])
+        queue = self._gpu.device.queue._internal
+        index = ffi.new("WGPUSubmissionIndex *", lib.wgpuQueueSubmitForIndex(queue, 1, array))
+        lib.wgpuCommandBufferRelease(array[0])
+        return index
 
     def discard(self, encoded: Encoded) -> None:
         """Gives back a recording that will not be submitted."""
@@ -184,8 +202,8 @@ class Encoded:
         return commands
 
 
-def _record(encoder: Any, programs: Sequence[Program]) -> None:
-    compute = lib.wgpuCommandEncoderBeginComputePass(encoder, ffi.NULL)
+def _record(encoder: Any, programs: Sequence[Program], timed: Any = ffi.NULL) -> None:
+    compute = lib.wgpuCommandEncoderBeginComputePass(encoder, timed)
     set_pipeline, set_group = lib.wgpuComputePassEncoderSetPipeline, lib.wgpuComputePassEncoderSetBindGroup
     dispatch, null, last = lib.wgpuComputePassEncoderDispatchWorkgroups, ffi.NULL, None
     for program in programs:

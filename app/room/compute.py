@@ -23,6 +23,7 @@ from app.engine.gguf import GgufFile
 from app.engine.model import LoadCancelled
 from app.engine.options import Options, arithmetic_for, prompt_columns_for, tuning_for, widest
 from app.engine.selftest import check_kernels
+from app.engine.tuning import tuned
 from app.engine.types import Candidates, ColumnClass, Floats, Part, Shaping
 from app.models.shelf import Shelf
 from app.models.transfer import Stage, Transfer
@@ -188,6 +189,7 @@ class EngineCompute:
         draft = self._draft_beside(gpu, file, part, options, request.draft)
         left = replace(options, pledge=options.pledge - (draft.options.pledge if draft else 0))
         options = widest(file, part, replace(left, prompt_columns=prompt_columns_for(config, gpu)), gpu.info.binding)
+        gpu.caps = tuned(gpu, file, part, options, cancel.is_set)
         self._engine = Engine.load(gpu, file, part, options, tell, cancel.is_set)
         if draft is not None:
             self._load_draft(gpu, draft, request, cancel)

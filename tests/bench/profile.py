@@ -2,22 +2,26 @@
 
 ``python -m tests.bench.profile MODEL.gguf [--width 1] [--class step] [--at 16]`` prints, for each kind of launch,
 how many there are, microseconds of one when launches of its kind run one after another, bytes of weights it
-reads and the share of the card's copy rate that is. The sum is compared with the whole pass.
+reads and the share of the card's copy rate that is. The sum is compared with the whole pass. ``--tuned SECONDS``
+measures placements first, for as long.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections import defaultdict
 from pathlib import Path
 
 from app.engine.device import Gpu
 from app.engine.engine import Engine
+from app.engine.gguf import GgufFile
 from app.engine.program import Dispatch
+from app.engine.tuning import tuned
+from app.engine.tuning.stopwatch import Stopwatch
 from app.engine.types import Arithmetic, ColumnClass, KvFormat
 from app.engine.workspace import Run
 from tests.bench.loading import load_whole
-from tests.bench.timestamps import Stopwatch
 
 LAUNCHES = 200
 
@@ -63,6 +67,15 @@ def launches_of(engine: Engine, kind: ColumnClass, width: int, position: int) ->
     return [d for program in parts for d in program.dispatches]
 
 
+def with_placements(gpu: Gpu, engine: Engine, path: Path, seconds: float) -> Engine:
+    """The engine once more, as a room loads it; placements of the usual budget would be found in several loads."""
+    file, began = GgufFile.open(path), time.perf_counter()
+    engine.close()
+    gpu.caps = tuned(gpu, file, engine.part, engine.options, budget=seconds)
+    print(f"{len(gpu.caps.placements)} placements known after {time.perf_counter() - began:.1f} s")
+    return Engine.load(gpu, file, engine.part, engine.options)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
@@ -72,9 +85,12 @@ def main() -> None:
     parser.add_argument("--context", type=int, default=8704)
     parser.add_argument("--arithmetic", type=Arithmetic, default=Arithmetic.FAST)
     parser.add_argument("--rate", type=float, default=4277.0, help="copy rate in GB/s to compare with")
+    parser.add_argument("--tuned", type=float, default=0.0, help="seconds to measure placements before")
     options = parser.parse_args()
     columns = max([512, *options.width])
     gpu, engine = load_whole(options.model, options.context, KvFormat.F16, options.arithmetic, columns=columns)
+    if options.tuned:
+        engine = with_placements(gpu, engine, options.model, options.tuned)
     for width in options.width:
         print(
             f"{options.model.name}, {options.arithmetic.value}, {width} {options.kind.value} columns at {options.at}:"

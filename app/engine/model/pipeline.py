@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from app.engine.device import Gpu
+from app.engine.device import THREADS, Gpu
 from app.engine.gguf import GgufFile
 from app.engine.memory import Arena
 from app.engine.weights.matrix import Block, MatrixPlan, load_block, take_streams
-
-THREADS = min(max((os.cpu_count() or 2) - 1, 1), 8)
 
 
 def loaded_blocks(gpu: Gpu, file: GgufFile, plans: Iterable[MatrixPlan], arena: Arena) -> Generator[Block]:

@@ -19,6 +19,7 @@ from app.engine.ops.fast_matvec.source import Place, write_kernel
 from app.engine.ops.matvec import Activations, Epilogue
 from app.engine.ops.quantise import Quantised
 from app.engine.ops.render import unrolled
+from app.engine.placement import Placement
 from app.engine.program import Dispatch, Kernel, spread
 from app.engine.weights.matrix import Block
 
@@ -35,9 +36,9 @@ def fast_step_matvec(
 ) -> Dispatch:  # fmt: skip
     """``step_matvec`` over int8 columns."""
     rows = rows_each // 2 if epilogue is Epilogue.SWIGLU else rows_each
-    order = _order(caps)
-    source = write_kernel(block.kind, 1, order, epilogue, caps, _ONE_SLOT)
-    grid = spread(-(-rows // (order.teams * order.rows)))
+    order, placement = _order(caps), _placement(caps, 1)
+    source = write_kernel(block.kind, order, placement, epilogue, caps, _ONE_SLOT)
+    grid = spread(-(-rows // (placement.teams * placement.rows)))
     return _dispatch(
         block, source, x, y, routes, _constants(block, rows_each, rows, y, shape, shape.used),
         (grid[0], grid[1], columns * shape.used), "fast experts",
@@ -48,7 +49,7 @@ def fast_step_down(
     block: Block, inner: Quantised, h: Activations, routes: Slice, shape: ExpertShape, columns: int, caps: Caps
 ) -> Dispatch:
     """``step_down`` of a stack in one block: weighted, summed in slot order and added to ``h``."""
-    rows, used, order = block.rows // shape.count, shape.used, _order(caps)
+    rows, used, placement = block.rows // shape.count, shape.used, _placement(caps, shape.used)
     lines = unrolled(used, lambda k: f"    let route_{k} = routes[group.z * SLOTS + {k}u];")
     lines += "\n" + unrolled(used, lambda k: f"    let origin_{k} = route_{k}.expert * EXPERT_ROWS;")
     lines += "\n" + unrolled(used, lambda k: f"    let mix_{k} = route_{k}.weight;")
@@ -56,8 +57,8 @@ def fast_step_down(
         text=f"    let column = group.z * COLS;\n    let out_column = group.z;\n{lines}",
         binding="routes: array<Route>", declarations=ROUTED, apart=True, mixed=True,
     )  # fmt: skip
-    source = write_kernel(block.kind, used, order, Epilogue.ADD, caps, place)
-    grid = spread(-(-rows // (order.teams * order.rows)))
+    source = write_kernel(block.kind, _order(caps), placement, Epilogue.ADD, caps, place)
+    grid = spread(-(-rows // (placement.teams * placement.rows)))
     return _dispatch(
         block, source, inner, h, routes, _constants(block, rows, rows, h, shape, 1), (grid[0], grid[1], columns),
         "fast experts down",
@@ -93,7 +94,11 @@ _GROUPED = fast_matmul.Place(text=TILE_PLACE, bindings=TILE_BINDINGS, declaratio
 
 
 def _order(caps: Caps) -> Order:
-    return Order(8, 4, 1) if caps.software else Order(16, 8, 1)
+    return Order(8) if caps.software else Order(16)
+
+
+def _placement(caps: Caps, columns: int) -> Placement:
+    return Placement(4 if caps.software else 8, 1, columns)
 
 
 def _constants(

@@ -31,10 +31,7 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) g
 $place
 $rows
 $zero
-    for (var unit = lane; unit < UNITS; unit += LANES) {
-$load_x
-$accumulate
-    }
+$sum
 $reduce
     if (lane == 0u) {
 $write

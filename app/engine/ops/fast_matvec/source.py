@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from app.engine.device import Caps
 from app.engine.gguf.types import TensorType
-from app.engine.ops.fast_matvec.order import Order
+from app.engine.ops.fast_matvec.order import Order, sets_of, shares_memory, shuffled
 from app.engine.ops.matvec import Epilogue
 from app.engine.ops.quantise import SHUFFLES, store_quad
 from app.engine.ops.render import int_bindings, int_reader, template, unrolled
+from app.engine.placement import Placement
 from app.engine.weights.ints import has_offset, has_two_scales
+from app.engine.weights.layout import UNIT
 
 
 @dataclass(frozen=True)
@@ -31,62 +34,82 @@ class Place:
 WHOLE = Place("    let column = group.z * COLS;\n    let out_column = column;\n    let origin_0 = 0u;")
 
 
+@cache
 def write_kernel(
-    kind: TensorType, cols: int, order: Order, epilogue: Epilogue, caps: Caps, place: Place, *,
-    bias: bool = False, rounded: bool = False,
+    kind: TensorType, order: Order, placement: Placement, epilogue: Epilogue, caps: Caps, place: Place, *,
+    bias: bool = False,
 ) -> str:  # fmt: skip
-    """``cols`` input columns a workgroup; ``rounded``: it has a unit of rows and stores them as int8."""
-    rows = order.rows * (2 if epilogue is Epilogue.SWIGLU else 1)
+    """``placement.fused``: a workgroup makes a unit of rows and stores it as int8."""
+    rows, cols, rounded = placement.rows * sets_of(epilogue), placement.columns, placement.fused
     sums = [f"a_{r}_{c}" for r in range(rows) for c in range(cols)]
     outputs = 1 if place.mixed else cols
     return template("fast_matvec/kernel.wgsl").substitute(
         lanes=order.lanes,
-        teams=order.teams,
+        teams=placement.teams,
         cols=cols,
-        rows_each=order.rows,
-        bindings=_rounded_bindings() if rounded else _bindings(epilogue, place, bias),
+        rows_each=placement.rows,
+        bindings=_ROUNDED_BINDINGS if rounded else _bindings(epilogue, place, bias),
         declarations=place.declarations + (SHUFFLES if rounded else ""),
         reader=int_reader(kind),
-        shared=_shared(order, len(sums), caps) + (_ROUNDED_SHARED if rounded else ""),
+        shared=_shared(order, placement.teams, len(sums), caps) + (_ROUNDED_SHARED if rounded else ""),
         place=place.text,
-        rows=unrolled(rows, lambda r: f"    let row_{r} = {_row(r, order.rows)};"),
+        rows=unrolled(rows, lambda r: f"    let row_{r} = {_row(r, placement.rows)};"),
         zero="\n".join(f"    var {a} = 0.0;" for a in sums),
-        load_x=unrolled(cols, _load_x),
-        accumulate=unrolled(rows, lambda r: _accumulate(r, cols, kind, place)),
+        sum=_loops(_unit(rows, cols, kind, place), placement.ahead),
         reduce=_reduce(sums, order, caps),
-        write=unrolled(cols, lambda c: _keep(c, order, epilogue))
+        write=unrolled(cols, lambda c: _keep(c, placement.rows, epilogue))
         if rounded
         else unrolled(
-            order.rows * outputs, lambda p: _write(p // outputs, p % outputs, cols, order, epilogue, place, bias)
+            placement.rows * outputs,
+            lambda p: _write(p // outputs, p % outputs, cols, placement.rows, epilogue, place, bias),
         ),
         round=_round() if rounded else "",
     )
 
 
-_ROUNDED_SHARED = "\nvar<workgroup> results: array<vec4<f32>, COLS * TEAMS>;"
+def _unit(rows: int, cols: int, kind: TensorType, place: Place) -> str:
+    """One unit of every row times the same of every column."""
+    return "\n".join([
+        unrolled(cols, _load_x),
+        unrolled(rows, lambda r: _accumulate(r, cols, kind, place)),
+    ])  # fmt: skip
 
 
-def _rounded_bindings() -> str:
-    return f"""@group(0) @binding(0) var<storage, read> x: array<vec4<u32>>;
+def _loops(body: str, ahead: int) -> str:
+    """``body`` for each unit of a lane in ascending order, ``ahead`` of them a round as long as there are as many."""
+    one = f"    for (; at < UNITS; at += LANES) {{\n        let unit = at;\n{body}\n    }}"
+    if ahead == 1:
+        return f"    var at = lane;\n{one}"
+    many = unrolled(ahead, lambda i: f"        {{\n        let unit = at + {i}u * LANES;\n{body}\n        }}")
+    round_ = f"    for (; at + {ahead - 1}u * LANES < UNITS; at += {ahead}u * LANES) {{\n{many}\n    }}"
+    return f"    var at = lane;\n{round_}\n{one}"
+
+
+_ROUNDED_SHARED = f"\nvar<workgroup> results: array<f32, COLS * {UNIT}u>;"
+
+
+_ROUNDED_BINDINGS = f"""@group(0) @binding(0) var<storage, read> x: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read_write> values: array<u32>;
 @group(0) @binding(2) var<storage, read> x_scales: array<vec4<f32>>;
 {int_bindings(3)}
 @group(0) @binding(5) var<storage, read_write> unit_scales: array<vec4<f32>>;"""
 
 
-def _keep(c: int, order: Order, epilogue: Epilogue) -> str:
-    """A team's four results of a column, for the threads that round them."""
-    values = ", ".join(_joined(r, c, order, epilogue) for r in range(order.rows))
-    return f"        results[{c}u * TEAMS + team] = vec4<f32>({values});"
+def _keep(c: int, each: int, epilogue: Epilogue) -> str:
+    """A team's results of a column, for the threads that round them."""
+    return unrolled(
+        each, lambda r: f"        results[{c * UNIT}u + team * ROWS_EACH + {r}u] = {_joined(r, c, each, epilogue)};"
+    )
 
 
 def _round() -> str:
+    """Eight threads a column round a vector of four each."""
     return f"""    workgroupBarrier();
     let thread = team * LANES + lane;
-    let own = min(thread, COLS * TEAMS - 1u);
-    let result = results[own];
-    let quad = (out_column + own / TEAMS) * Y_STRIDE + first_row / 4u - team + own % TEAMS;
-{store_quad("result", "quad", "thread < COLS * TEAMS")}"""
+    let own = min(thread, COLS * 8u - 1u);
+    let result = vec4<f32>(results[4u * own], results[4u * own + 1u], results[4u * own + 2u], results[4u * own + 3u]);
+    let quad = (out_column + own / 8u) * Y_STRIDE + (first_row - team * ROWS_EACH) / 4u + own % 8u;
+{store_quad("result", "quad", "thread < COLS * 8u")}"""
 
 
 def _bindings(epilogue: Epilogue, place: Place, bias: bool) -> str:
@@ -137,15 +160,10 @@ def _accumulate(r: int, cols: int, kind: TensorType, place: Place) -> str:
     return "\n".join(lines)
 
 
-def _shuffled(order: Order, caps: Caps) -> int:
-    """Lanes that are joined by shuffles; 1 where there are no subgroups."""
-    return min(caps.subgroup, order.lanes) if caps.subgroup else 1
-
-
-def _shared(order: Order, sums: int, caps: Caps) -> str:
-    if order.lanes <= _shuffled(order, caps):
+def _shared(order: Order, teams: int, sums: int, caps: Caps) -> str:
+    if not shares_memory(order.lanes, caps):
         return ""
-    return f"var<workgroup> parts: array<f32, {order.lanes * order.teams * sums}>;"
+    return f"var<workgroup> parts: array<f32, {order.lanes * teams * sums}>;"
 
 
 def _reduce(sums: list[str], order: Order, caps: Caps) -> str:
@@ -153,11 +171,11 @@ def _reduce(sums: list[str], order: Order, caps: Caps) -> str:
 
     Both give lane 0 the same sums in the same order.
     """
-    shuffled, lines, half = _shuffled(order, caps), list[str](), order.lanes // 2
-    if half >= shuffled:
+    widest, lines, half = shuffled(order.lanes, caps), list[str](), order.lanes // 2
+    if half >= widest:
         lines += [f"    parts[({p}u * TEAMS + team) * LANES + lane] = {a};" for p, a in enumerate(sums)]
         lines.append("    workgroupBarrier();")
-    while half >= shuffled:
+    while half >= widest:
         lines.append(f"    if (lane < {half}u) {{")
         for p, a in enumerate(sums):
             at = f"({p}u * TEAMS + team) * LANES + lane"
@@ -170,8 +188,8 @@ def _reduce(sums: list[str], order: Order, caps: Caps) -> str:
     return "\n".join(lines)
 
 
-def _write(r: int, c: int, cols: int, order: Order, epilogue: Epilogue, place: Place, bias: bool) -> str:
-    value = _mixed(r, cols) if place.mixed else _joined(r, c, order, epilogue)
+def _write(r: int, c: int, cols: int, each: int, epilogue: Epilogue, place: Place, bias: bool) -> str:
+    value = _mixed(r, cols) if place.mixed else _joined(r, c, each, epilogue)
     if bias:
         value = f"{value} + bias[Y_FIRST + first_row + {r}u]"
     at = f"(out_column + {c}u) * Y_STRIDE + Y_FIRST + first_row + {r}u"
@@ -183,9 +201,9 @@ def _write(r: int, c: int, cols: int, order: Order, epilogue: Epilogue, place: P
     return f"        if (first_row + {r}u < ROWS) {{ {put} }}"
 
 
-def _joined(r: int, c: int, order: Order, epilogue: Epilogue) -> str:
+def _joined(r: int, c: int, each: int, epilogue: Epilogue) -> str:
     value = f"a_{r}_{c}"
-    return f"{value} / (1.0 + exp(-{value})) * a_{r + order.rows}_{c}" if epilogue is Epilogue.SWIGLU else value
+    return f"{value} / (1.0 + exp(-{value})) * a_{r + each}_{c}" if epilogue is Epilogue.SWIGLU else value
 
 
 def _mixed(r: int, cols: int) -> str:

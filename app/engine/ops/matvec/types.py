@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from app.engine.memory import Slice
+from app.engine.placement import Epilogue
 
-
-class Epilogue(Enum):
-    """What happens to a sum: stored, added to what is there, or gate and up rows joined by SwiGLU.
-
-    WEIGHTED_ADD multiplies by the column's weight before it adds.
-    """
-
-    STORE = "store"
-    ADD = "add"
-    SWIGLU = "swiglu"
-    WEIGHTED_ADD = "weighted add"
+__all__ = ["Activations", "Epilogue", "Norm", "Tuning"]
 
 
 @dataclass(frozen=True)
