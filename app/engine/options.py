@@ -8,7 +8,9 @@ from app.engine.arch import ModelConfig, read_config
 from app.engine.device import Gpu
 from app.engine.gguf import GgufFile
 from app.engine.model import plan_weights
+from app.engine.ops.delta import state_bytes
 from app.engine.ops.matvec import Tuning
+from app.engine.ops.rope import cache_bytes
 from app.engine.programs import PROMPT_WIDTHS
 from app.engine.types import Arithmetic, KvFormat, Part
 from app.engine.workspace import workspace_bytes
@@ -17,6 +19,8 @@ USUAL = 256
 """Columns of a prompt chunk that a deal's reserve counts on."""
 HEADROOM = 1.1
 """Vectors, tables and saved states beside what a footprint counts."""
+MOST_SEQUENCES = 4
+"""Conversations whose steps share a pass: a quarter of its columns is room for a token and three drafts."""
 GPU_TUNING = Tuning(lanes=32, grain=2, teams=4, rows=2, columns=8, fused_norm=True)
 SOFTWARE_TUNING = Tuning(lanes=8, grain=4, teams=4, rows=8, columns=1, fused_norm=False)
 
@@ -81,8 +85,28 @@ def widest(file: GgufFile, part: Part, options: Options, binding: int) -> Option
     """
     wider = [width for width in sorted(PROMPT_WIDTHS, reverse=True) if USUAL < width <= options.prompt_columns]
     tried = [replace(options, prompt_columns=width) for width in wider]
-    fitting = (each for each in tried if footprint(file, part, each, binding).total * HEADROOM <= options.pledge)
+    fitting = (each for each in tried if _fits(file, part, each, binding))
     return next(fitting, replace(options, prompt_columns=min(USUAL, options.prompt_columns)))
+
+
+def roomiest(file: GgufFile, part: Part, options: Options, binding: int) -> Options:
+    """The same with the most sequences, up to four, that the pledge has room for where the part is a whole model."""
+    config = read_config(file)
+    if not (part.embed and part.head and part.layers == config.layers):
+        return options
+    tried = [replace(options, sequences=count) for count in range(MOST_SEQUENCES, options.sequences, -1)]
+    fitting = (each for each in tried if _largest(config, each) <= binding and _fits(file, part, each, binding))
+    return next(fitting, options)
+
+
+def _fits(file: GgufFile, part: Part, options: Options, binding: int) -> bool:
+    return footprint(file, part, options, binding).total * HEADROOM <= options.pledge
+
+
+def _largest(config: ModelConfig, options: Options) -> int:
+    """Bytes of the largest buffer that grows with the sequences: those of a layer lie in one."""
+    keys = cache_bytes(config.heads, options.context * options.sequences, options.kv)
+    return max(keys, *state_bytes(config.delta, options.sequences)) if config.delta else keys
 
 
 def arithmetic_for(gpu: Gpu) -> Arithmetic:

@@ -78,7 +78,7 @@ class Drafter:
 
     def __init__(
         self, compute: Compute, widths: LookupWidths, depth: DepthControl, ids: Sequence[int],
-        *, start: int = 0, before: Floats | None = None,
+        *, start: int = 0, before: Floats | None = None, sequence: int = 0,
     ) -> None:  # fmt: skip
         self.acceptance = Acceptance()
         self._compute = compute
@@ -90,6 +90,7 @@ class Drafter:
         self._before = before
         self._shown = start
         self._bold = False
+        self._sequence = sequence
 
     def said(self, token: int) -> None:
         """One more token of the answer, the next to be verified."""
@@ -106,7 +107,8 @@ class Drafter:
         new = min(max(self._shown - position, 0), len(ids))
         self._before, self._shown = states[-1], position + len(ids)
         if new < len(ids):
-            await self._guarded(self._compute.learn(ids[new:], before[new:], position + new, kind))
+            shown = self._compute.learn(ids[new:], before[new:], position + new, kind, self._sequence)
+            await self._guarded(shown)
 
     async def propose(self, token: int, position: int, most: int) -> Drafts:
         """At most ``most`` guesses of what follows ``token``, which stands at ``position``."""
@@ -117,7 +119,8 @@ class Drafter:
             return Drafts(tuple(found), Source.LOOKUP)
         if not self._block or self._before is None:
             return Drafts()
-        guesses = await self._guarded(self._compute.draft(token, self._before, position, min(most, self._depth.depth)))
+        count = min(most, self._depth.depth)
+        guesses = await self._guarded(self._compute.draft(token, self._before, position, count, self._sequence))
         self._shown = position + 1
         return Drafts(tuple(guesses or ()), Source.BLOCK)
 
