@@ -11,7 +11,7 @@ from app.engine.device import Gpu
 from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
 from app.engine.model import Cancelled
-from app.engine.options import Options, arithmetic_for, taken_bytes
+from app.engine.options import Options, arithmetic_for, most_sequences, taken_bytes
 from app.engine.types import STEP_COLUMNS, ColumnClass, Part
 
 TOKENS = "tokenizer.ggml.tokens"
@@ -42,43 +42,49 @@ def plan_draft(large: GgufFile, part: Part, options: Options, small: GgufFile, g
         raise ModelError("The small model has other tokens than the large one.")
     whole = Part(0, config.layers, embed=True, head=True)
     wanted = Options(min(options.context, config.context), 0, arithmetic=arithmetic_for(gpu))
-    own = taken_bytes(small, whole, wanted, gpu.info.binding)
-    if taken_bytes(large, part, options, gpu.info.binding) + own > options.pledge:
-        raise OutOfMemory("There is no memory left for the small model.", "Lend more memory.")
-    return DraftPlan(small, whole, replace(wanted, pledge=own))
+    left = options.pledge - taken_bytes(large, part, options, gpu.info.binding)
+    for sequences in (most_sequences(large, part), 1):
+        several = replace(wanted, sequences=sequences)
+        own = taken_bytes(small, whole, several, gpu.info.binding)
+        if own <= left:
+            return DraftPlan(small, whole, replace(several, pledge=own))
+    raise OutOfMemory("There is no memory left for the small model.", "Lend more memory.")
 
 
 class DraftModel:
-    """Follows a conversation, wherever that goes back to. One thread owns it, as an ``Engine``."""
+    """Follows a conversation a sequence, wherever that goes back to. One thread owns it, as an ``Engine``."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._held: list[int] = []
+        self._held = [list[int]() for _ in range(engine.options.sequences)]
 
-    def guesses(self, ids: Sequence[int], count: int) -> list[int]:
-        """At most ``count`` of what follows ``ids``; with 0 it reads all but the last. None past its context."""
+    def guesses(self, ids: Sequence[int], count: int, sequence: int = 0) -> list[int]:
+        """At most ``count`` of what follows ``ids``; with 0 it reads all but the last.
+
+        None past its context, or for a sequence it has no room for.
+        """
         ids, last = list(ids), len(ids) - 1
         count = min(count, self._engine.options.context - last)
-        if last < 0 or count < 0:
+        if last < 0 or count < 0 or sequence >= len(self._held):
             return []
-        self._read(ids[:last])
+        self._read(ids[:last], sequence)
         if count == 0:
             return []
-        held, self._held = self._held, []
-        found = list(self._engine.greedy(ids[last], last, (), count))
-        self._held = [*held[:last], ids[last], *found[:-1]]
+        held, self._held[sequence] = self._held[sequence], []
+        found = list(self._engine.greedy(ids[last], last, (), count, sequence))
+        self._held[sequence] = [*held[:last], ids[last], *found[:-1]]
         return found
 
-    def _read(self, ids: list[int]) -> None:
+    def _read(self, ids: list[int], sequence: int) -> None:
         """Computes what of ``ids`` the caches do not hold; they may hold more after it."""
-        start = _common(self._held, ids)
+        start = _common(self._held[sequence], ids)
         missing = ids[start:]
         if not missing:
             return
-        self._held = []
+        self._held[sequence] = []
         kind = ColumnClass.STEP if len(missing) <= STEP_COLUMNS else ColumnClass.PROMPT
-        self._engine.tokens(missing, start, kind)
-        self._held = ids
+        self._engine.tokens(missing, start, kind, sequence)
+        self._held[sequence] = ids
 
     def close(self) -> None:
         self._engine.close()

@@ -9,7 +9,9 @@ from app.engine.device import Gpu
 from app.engine.gguf import GgufFile
 from app.engine.memory import aligned
 from app.engine.model import plan_weights
+from app.engine.ops.delta import state_bytes
 from app.engine.ops.matvec import Tuning
+from app.engine.ops.rope import cache_bytes
 from app.engine.programs import PROMPT_WIDTHS
 from app.engine.types import Arithmetic, KvFormat, Part
 from app.engine.workspace import workspace_bytes
@@ -19,6 +21,12 @@ USUAL = 256
 HEADROOM = 1.1
 """Vectors, tables and saved states beside what a footprint counts."""
 SPARE = 1 << 20
+KEPT = 6
+"""Saved states that more conversations at a time must leave room for,"""
+USUAL_LENGTH = 4096
+"""each of so many positions."""
+MOST_SEQUENCES = 4
+"""Conversations whose steps share a pass: a quarter of its columns is room for a token and three drafts."""
 GPU_TUNING = Tuning(lanes=32, grain=2, teams=4, rows=2, columns=8, fused_norm=True)
 SOFTWARE_TUNING = Tuning(lanes=8, grain=4, teams=4, rows=8, columns=1, fused_norm=False)
 
@@ -92,8 +100,41 @@ def widest(file: GgufFile, part: Part, options: Options, binding: int) -> Option
     """
     wider = [width for width in sorted(PROMPT_WIDTHS, reverse=True) if USUAL < width <= options.prompt_columns]
     tried = [replace(options, prompt_columns=width) for width in wider]
-    fitting = (each for each in tried if footprint(file, part, each, binding).total * HEADROOM <= options.pledge)
+    fitting = (each for each in tried if _fits(file, part, each, binding))
     return next(fitting, replace(options, prompt_columns=min(USUAL, options.prompt_columns)))
+
+
+def most_sequences(file: GgufFile, part: Part) -> int:
+    """How many conversations a part may be asked for at a time: only a whole model for more than one."""
+    whole = part.embed and part.head and part.layers == read_config(file).layers
+    return MOST_SEQUENCES if whole else 1
+
+
+def roomiest(file: GgufFile, part: Part, options: Options, binding: int) -> Options:
+    """The same with the most sequences, up to ``most_sequences``, that the pledge has room for beside saved states."""
+    config, most = read_config(file), most_sequences(file, part)
+    saved = KEPT * _usual_caches(file, part, options, binding)
+    tried = [replace(options, sequences=count) for count in range(most, options.sequences, -1)]
+    fitting = (
+        each for each in tried if _largest(config, each) <= binding and _fits(file, part, each, binding, beside=saved)
+    )
+    return next(fitting, options)
+
+
+def _usual_caches(file: GgufFile, part: Part, options: Options, binding: int) -> int:
+    """Bytes of one conversation of a usual length."""
+    usual = replace(options, context=min(options.context, USUAL_LENGTH), sequences=1)
+    return footprint(file, part, usual, binding).caches
+
+
+def _fits(file: GgufFile, part: Part, options: Options, binding: int, *, beside: int = 0) -> bool:
+    return footprint(file, part, options, binding).total * HEADROOM + beside <= options.pledge
+
+
+def _largest(config: ModelConfig, options: Options) -> int:
+    """Bytes of the largest buffer that grows with the sequences: those of a layer lie in one."""
+    keys = cache_bytes(config.heads, options.context * options.sequences, options.kv)
+    return max(keys, *state_bytes(config.delta, options.sequences)) if config.delta else keys
 
 
 def arithmetic_for(gpu: Gpu) -> Arithmetic:

@@ -15,6 +15,8 @@ from app.room.chain import Chain
 from app.room.checkpoints import Mark
 from app.room.drafter import Acceptance, Source
 from app.room.generate import Generation
+from app.room.pace import Pace
+from app.room.screens import Shown
 from app.room.segments import Fed
 from app.room.steering import Free, Steering
 
@@ -32,7 +34,8 @@ class Running:
 class Draft:
     """One attempt's task. ``ids``: the prompt and the words said so far; ``most`` new ones at most.
 
-    ``marks`` finds the places of the prompt that are likely to be gone on from.
+    ``marks`` finds the places of the prompt that are likely to be gone on from. ``shared``: so many of ``ids`` other
+    conversations begin with as well; None for the people's, of which there is one.
     """
 
     ids: tuple[int, ...]
@@ -40,11 +43,15 @@ class Draft:
     sampling: Sampling
     marks: Callable[[], Sequence[Mark]] = tuple
     steering: Steering = field(default_factory=Free)
+    shared: int | None = 0
 
 
 @dataclass
 class Answering:
-    """``ids`` were said; ``record`` is which class the positions of prompt and words had when computed."""
+    """``ids`` were said; ``record`` is which class the positions of prompt and words had when computed.
+
+    ``pace`` is how fast the words came, ``shown`` what screens see of it once it has begun.
+    """
 
     ids: list[int] = field(default_factory=list[int])
     record: Fed = field(default_factory=Fed)
@@ -53,6 +60,8 @@ class Answering:
     reused: int = 0
     prompt_seconds: float = 0.0
     drafts: Acceptance = field(default_factory=Acceptance)
+    pace: Pace = field(default_factory=Pace)
+    shown: Shown | None = None
 
     @property
     def acceptance(self) -> Acceptance:

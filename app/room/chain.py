@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from app.core.clock import Clock
 from app.engine.speculate import ALONE_DEPTHS, SPLIT_DEPTHS, DepthControl
-from app.engine.types import Candidates, ColumnClass, Floats, Shaping
+from app.engine.types import STEP_COLUMNS, ColumnClass, Floats, Shaping, Step, Stepped
 from app.room import messages as m
 from app.room.drafter import Drafter, LookupWidths
 from app.room.drafts import BOLD, CAUTIOUS, chain_verifies
@@ -22,7 +22,6 @@ from app.room.ports import Compute, Link
 from app.room.precision import Precision
 
 T = TypeVar("T")
-COLUMNS = 16
 Shape = Awaitable[Shaping | None]
 NOT_A_NUMBER = "Try another model file, or run the model on one device."
 
@@ -61,14 +60,6 @@ class Hop:
         return self.here and self.ready and not self.relinking
 
 
-@dataclass(frozen=True)
-class Step:
-    """What a step's columns gave: the 64 best of each, and the states after them where drafts need those."""
-
-    candidates: list[Candidates]
-    states: Floats | None
-
-
 class Chain:
     """Runs columns through all layers. An empty chain is a model host that holds everything."""
 
@@ -86,6 +77,7 @@ class Chain:
         self._compute = compute
         self._hidden = hidden
         self._clock = clock
+        self._under_way = 0
 
     @property
     def whole(self) -> bool:
@@ -94,6 +86,11 @@ class Chain:
     @property
     def alone(self) -> bool:
         return not self.hops
+
+    @property
+    def sequences(self) -> int:
+        """How many conversations the caches of all devices keep apart."""
+        return self._compute.sequences if self.alone else 1
 
     @property
     def ours(self) -> bool:
@@ -105,7 +102,7 @@ class Chain:
         """A dense model alone gains nothing: a lookup saves the way between devices."""
         if self.alone and not self.hybrid:
             return LookupWidths()
-        widest = COLUMNS - 1 if self.ours else BOLD
+        widest = STEP_COLUMNS - 1 if self.ours else BOLD
         if self.hybrid:
             return LookupWidths(BOLD, widest)
         return LookupWidths(CAUTIOUS, widest) if self._verifies else LookupWidths()
@@ -115,11 +112,18 @@ class Chain:
         """Of a dense model's devices; whoever is alone does."""
         return chain_verifies(hop.meta for hop in self.hops)
 
-    def drafter(self, ids: Sequence[int], start: int, before: Floats | None) -> Drafter:
+    def drafter(self, ids: Sequence[int], start: int, before: Floats | None, sequence: int = 0) -> Drafter:
         """Guesses for an answer to ``ids``, of which the caches hold the first ``start``."""
         verifies = self.hybrid or self._verifies
         return Drafter(
-            self._compute, self.lookup_widths, self.depth, ids, start=start, before=before, verifies=verifies
+            self._compute,
+            self.lookup_widths,
+            self.depth,
+            ids,
+            start=start,
+            before=before,
+            sequence=sequence,
+            verifies=verifies,
         )
 
     def floor(self, position: int) -> int | None:
@@ -129,14 +133,16 @@ class Chain:
     def width(self, kind: ColumnClass) -> int:
         """Most columns of one frame; step columns travel together only where every device verifies."""
         if self.alone:
-            return max(COLUMNS, self._compute.prompt_chunk) if kind is ColumnClass.PROMPT else COLUMNS
+            return max(STEP_COLUMNS, self._compute.prompt_chunk) if kind is ColumnClass.PROMPT else STEP_COLUMNS
         if kind is ColumnClass.PROMPT or self.hybrid or self._verifies:
-            return COLUMNS
+            return STEP_COLUMNS
         return 1
 
-    async def send(self, ids: Sequence[int], position: int, kind: ColumnClass) -> asyncio.Future[Floats]:
+    async def send(
+        self, ids: Sequence[int], position: int, kind: ColumnClass, sequence: int = 0
+    ) -> asyncio.Future[Floats]:
         """Runs the own layers and sends the columns on; the future is their hidden states back here."""
-        states = await self._own(self._compute.tokens(ids, position, kind))
+        states = await self._own(self._compute.tokens(ids, position, kind, sequence))
         if looks_bad(states):
             raise LapFailed("This device computed numbers that are none.", NOT_A_NUMBER, repairable=False)
         if self.alone:
@@ -180,25 +186,38 @@ class Chain:
             if control.save and control.save not in hop.lost:
                 hop.slots.add(control.save)
 
-    async def step(self, ids: Sequence[int], position: int, shape: Shape | None = None) -> Step:
+    async def step(self, ids: Sequence[int], position: int, shape: Shape | None = None, sequence: int = 0) -> Stepped:
         """A word, and guesses after it, through all layers and the head; ``shape`` is what their logits get."""
-        began = self._clock.now()
-        if self.alone and len(ids) == 1 and not self._compute.drafts and shape is None:
-            candidates = await self._own(self._compute.decode(ids[0], position))
-            self._measured(began, self._clock.now())
-            return Step([candidates], None)
-        lap = await self.send(ids, position, ColumnClass.STEP)
+        began, undisturbed = self._clock.now(), not self._under_way
+        if self.alone and shape is None:
+            stepped, own_until = await self._at_once(Step(ids, position, sequence))
+        else:
+            stepped, own_until = await self._around(ids, position, shape, sequence)
+        if undisturbed and not self._under_way:
+            self._measured(began, own_until)
+        return stepped
+
+    async def _at_once(self, step: Step) -> tuple[Stepped, float]:
+        (stepped,) = await self._own(self._compute.step([step]))
+        return stepped, self._clock.now()
+
+    async def _around(
+        self, ids: Sequence[int], position: int, shape: Shape | None, sequence: int
+    ) -> tuple[Stepped, float]:
+        """With the moment at which this device's layers were through."""
+        lap = await self.send(ids, position, ColumnClass.STEP, sequence)
         sent = self._clock.now()
         states = await lap
         found = await self._own(self._compute.candidates(states, await shape if shape is not None else None))
-        self._measured(began, self._clock.now() if self.alone else sent)
-        return Step(found, states)
+        return Stepped(found, states), self._clock.now() if self.alone else sent
 
     async def _own(self, work: Awaitable[T]) -> T:
         """This device's part. What fails because the layers are dealt anew is that loss, whatever the engine says."""
+        self._under_way += 1
         try:
             return await work
         finally:
+            self._under_way -= 1
             self._still_dealt()
 
     def _measured(self, began: float, own_until: float) -> None:
@@ -208,10 +227,6 @@ class Chain:
         """Of a step's columns only the first ``right`` ones stay; the devices hear it with the next frame."""
         if self.hybrid and not self.alone and 0 < right < columns:
             self.pending.rejected_after(right - 1)
-
-    async def reset(self) -> None:
-        """Forgets this device's state; the others forget with the frame at position 0."""
-        await self._compute.reset()
 
     def returned(self, frame: Frame, sender: str) -> bool:
         """Takes a frame from the last device; False when it is nobody's."""

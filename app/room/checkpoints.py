@@ -45,6 +45,11 @@ class Checkpoint:
     def ids(self) -> tuple[int, ...]:
         return self.held.fed.ids
 
+    def start(self, ids: Sequence[int], *, hybrid: bool) -> int:
+        """How much of ``ids`` it can go on from: a recurrent model only from its end, others from where it pays."""
+        common = min(self.held.fed.common(ids), len(ids) - 1)
+        return common if common == self.held.end or (not hybrid and common > WORTH_SAVING) else 0
+
 
 def most_kept(answers: int) -> int:
     """How many states are kept at once at most: the answers, and one of every other kind."""
@@ -52,10 +57,14 @@ def most_kept(answers: int) -> int:
 
 
 class Checkpoints:
-    """``answers`` is how many of those are kept; 0 turns all checkpoints off."""
+    """``answers`` is how many of those are kept beside one for each further lane; 0 turns all checkpoints off.
 
-    def __init__(self, answers: int) -> None:
+    Of the other kinds one is kept for each of ``lanes``.
+    """
+
+    def __init__(self, answers: int, lanes: int = 1) -> None:
         self.answers = answers
+        self._lanes = lanes
         self.kept: list[Checkpoint] = []
         self._slot = 0
         self._clock = 0
@@ -79,31 +88,36 @@ class Checkpoints:
             self.kept = [replace(kept, keep=Keep.PIN) if kept is touched else kept for kept in self.kept]
         return True
 
-    def add(self, checkpoint: Checkpoint) -> list[int]:
-        """Keeps one more and returns the slots it drives out."""
-        out = self._driven_out(checkpoint)
+    def add(self, checkpoint: Checkpoint, but: int = 0) -> list[int]:
+        """Keeps one more and returns the slots it drives out, slot ``but`` never."""
+        out = self._driven_out(checkpoint, but)
         self.forget(out)
         self._clock += 1
         self.kept.append(replace(checkpoint, used=self._clock))
         return out
 
-    def _driven_out(self, new: Checkpoint) -> list[int]:
+    def _driven_out(self, new: Checkpoint, but: int) -> list[int]:
         """Sooner another state of the same conversation than the last one of another."""
-        alike = [kept for kept in self.kept if kept.keep is new.keep]
+        alike = [kept for kept in self.kept if kept.keep is new.keep and kept.slot != but]
         alike.sort(key=lambda kept: (not _is_kin(kept, new), kept.used))
-        room = self.answers - 1 if new.keep is Keep.ANSWER else 0
+        room = self._lanes - 1 + (self.answers - 1 if new.keep is Keep.ANSWER else 0)
         return [kept.slot for kept in alike[: max(len(alike) - room, 0)]]
 
-    def best(self, ids: Sequence[int], longer_than: int = 0, but: int = 0) -> Checkpoint | None:
-        """The longest whose tokens are a strict prefix of ``ids``, slot ``but`` left out."""
-        usable = (kept for kept in self.kept if longer_than < kept.held.end < len(ids) and kept.slot != but)
-        fitting = [kept for kept in usable if _begins(ids, kept.ids)]
-        found = max(fitting, key=lambda kept: kept.held.end, default=None)
+    def best(self, ids: Sequence[int], longer_than: int = 0, but: int = 0, *, hybrid: bool = True) -> Checkpoint | None:
+        """The one that most of ``ids`` can go on from, slot ``but`` left out."""
+        lengths = {kept.slot: kept.start(ids, hybrid=hybrid) for kept in self.kept if kept.slot != but}
+        fitting = [kept for kept in self.kept if lengths.get(kept.slot, 0) > longer_than]
+        found = max(fitting, key=lambda kept: lengths[kept.slot], default=None)
         return self._touched(found) if found is not None else None
 
-    def oldest(self) -> Checkpoint | None:
-        """The one to give up first when memory runs short: pins last."""
-        return min(self.kept, key=lambda kept: (kept.keep is Keep.PIN, kept.used), default=None)
+    def reach(self, ids: Sequence[int], *, hybrid: bool) -> int:
+        """How much of ``ids`` some state can go on from."""
+        return max((kept.start(ids, hybrid=hybrid) for kept in self.kept), default=0)
+
+    def oldest(self, but: int = 0) -> Checkpoint | None:
+        """The one to give up first when memory runs short: pins last, slot ``but`` never."""
+        others = (kept for kept in self.kept if kept.slot != but)
+        return min(others, key=lambda kept: (kept.keep is Keep.PIN, kept.used), default=None)
 
     def forget(self, slots: Sequence[int]) -> None:
         self.kept = [kept for kept in self.kept if kept.slot not in slots]

@@ -21,10 +21,10 @@ from app.engine.draft_model import DraftModel, DraftPlan, plan_draft
 from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
 from app.engine.model import LoadCancelled
-from app.engine.options import Options, arithmetic_for, prompt_columns_for, tuning_for, widest
+from app.engine.options import Options, arithmetic_for, prompt_columns_for, roomiest, tuning_for, widest
 from app.engine.selftest import check_kernels
 from app.engine.tuning import tuned
-from app.engine.types import Candidates, ColumnClass, Floats, Part, Shaping
+from app.engine.types import Candidates, ColumnClass, Floats, Part, Shaping, Step, Stepped
 from app.models.shelf import Shelf
 from app.models.transfer import Stage, Transfer
 from app.room.ports import LoadRequest, Progress, State
@@ -99,17 +99,21 @@ class EngineCompute:
     async def unload(self) -> None:
         await self._call(self._unload)
 
-    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass) -> Floats:
-        return await self._call(lambda: self._loaded().tokens(ids, position, kind))
+    @property
+    def sequences(self) -> int:
+        return self._engine.options.sequences if self._engine is not None else 1
 
-    async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
-        return await self._call(lambda: self._loaded().hidden(states, position, kind))
+    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
+        return await self._call(lambda: self._loaded().tokens(ids, position, kind, sequence))
+
+    async def hidden(self, states: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
+        return await self._call(lambda: self._loaded().hidden(states, position, kind, sequence))
 
     async def candidates(self, states: Floats, shaping: Shaping | None = None) -> list[Candidates]:
         return await self._call(lambda: self._loaded().candidates(states, shaping))
 
-    async def decode(self, token: int, position: int) -> Candidates:
-        return await self._call(lambda: self._loaded().decode(token, position))
+    async def step(self, steps: Sequence[Step]) -> list[Stepped]:
+        return await self._call(lambda: self._loaded().step(steps, states=self.drafts))
 
     async def reset(self) -> None:
         """Position 0 starts afresh in any model, so there is nothing to clear."""
@@ -118,19 +122,21 @@ class EngineCompute:
     def drafts(self) -> bool:
         return self._engine is not None and self._engine.part.draft
 
-    async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
-        await self._call(lambda: self._loaded().learn(ids, before, position, kind))
+    async def learn(
+        self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass, sequence: int = 0
+    ) -> None:
+        await self._call(lambda: self._loaded().learn(ids, before, position, kind, sequence))
 
-    async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
-        return await self._call(lambda: self._loaded().draft(token, before, position, count))
+    async def draft(self, token: int, before: Floats, position: int, count: int, sequence: int = 0) -> list[int]:
+        return await self._call(lambda: self._loaded().draft(token, before, position, count, sequence))
 
     @property
     def draft_model(self) -> bool:
         return self._draft is not None
 
-    async def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+    async def guesses(self, ids: Sequence[int], count: int, sequence: int = 0) -> list[int]:
         known = tuple(ids)
-        return await self._call(lambda: self._draft.guesses(known, count) if self._draft else [])
+        return await self._call(lambda: self._draft.guesses(known, count, sequence) if self._draft else [])
 
     @property
     def prompt_chunk(self) -> int:
@@ -140,11 +146,11 @@ class EngineCompute:
     def signature(self) -> str:
         return self._engine.signature if self._engine is not None else ""
 
-    async def save(self, name: str, end: int) -> None:
-        await self._call(lambda: self._loaded().save(name, end))
+    async def save(self, name: str, end: int, sequence: int = 0) -> None:
+        await self._call(lambda: self._loaded().save(name, end, sequence))
 
-    async def restore(self, name: str) -> int:
-        return await self._call(lambda: self._loaded().restore(name))
+    async def restore(self, name: str, sequence: int = 0) -> int:
+        return await self._call(lambda: self._loaded().restore(name, sequence))
 
     async def drop(self, name: str) -> None:
         await self._call(lambda: self._loaded().drop(name))
@@ -152,11 +158,11 @@ class EngineCompute:
     async def saved(self) -> list[str]:
         return await self._call(lambda: list(self._loaded().saved))
 
-    async def export(self) -> State:
-        return await self._call(self._export)
+    async def export(self, sequence: int = 0) -> State:
+        return await self._call(lambda: self._export(sequence))
 
-    async def adopt(self, name: str, state: State) -> None:
-        await self._call(lambda: self._adopt(name, state))
+    async def adopt(self, name: str, state: State, sequence: int = 0) -> None:
+        await self._call(lambda: self._adopt(name, state, sequence))
 
     async def close(self) -> None:
         """Frees the GPU and ends the thread; nothing happens the second time."""
@@ -187,8 +193,10 @@ class EngineCompute:
         part = replace(request.part, draft=request.part.draft and config.drafts)
         options = Options(request.context, request.pledge, request.kv, arithmetic=arithmetic_for(gpu))
         draft = self._draft_beside(gpu, file, part, options, request.draft)
-        left = replace(options, pledge=options.pledge - (draft.options.pledge if draft else 0))
-        options = widest(file, part, replace(left, prompt_columns=prompt_columns_for(config, gpu)), gpu.info.binding)
+        left = options.pledge - (draft.options.pledge if draft else 0)
+        options = replace(options, pledge=left, prompt_columns=prompt_columns_for(config, gpu))
+        for choose in (widest, roomiest):
+            options = choose(file, part, options, gpu.info.binding)
         gpu.caps = tuned(gpu, file, part, options, cancel.is_set)
         self._engine = Engine.load(gpu, file, part, options, tell, cancel.is_set)
         if draft is not None:
@@ -214,13 +222,13 @@ class EngineCompute:
             self._unload()
             raise
 
-    def _export(self) -> State:
-        end, pieces = self._loaded().export()
+    def _export(self, sequence: int) -> State:
+        end, pieces = self._loaded().export(sequence=sequence)
         return State(end, np.concatenate([np.zeros(0, np.uint8), *pieces]))
 
-    def _adopt(self, name: str, state: State) -> None:
-        self._loaded().adopt(state.end, state.data)
-        self._loaded().save(name)
+    def _adopt(self, name: str, state: State, sequence: int) -> None:
+        self._loaded().adopt(state.end, state.data, sequence)
+        self._loaded().save(name, sequence=sequence)
 
     def _check(self, gpu: Gpu, file: GgufFile, request: LoadRequest) -> None:
         """The self-test, once for each family of kernels."""

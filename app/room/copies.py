@@ -43,11 +43,11 @@ class Copies(Protocol):
 
 
 async def start_copy(
-    compute: Compute, copies: Copies, tasks: Tasks, slot: int, note: bytes = b"", ids_hash: str = ""
+    compute: Compute, copies: Copies, tasks: Tasks, slot: int, note: bytes = b"", ids_hash: str = "", sequence: int = 0
 ) -> None:
-    """The bytes are taken now, before anything else runs; the disk's work goes on beside."""
+    """The bytes are taken now, before the sequence goes on; the disk's work goes on beside."""
     try:
-        state = await compute.export()
+        state = await compute.export(sequence)
     except PooledError as error:
         log.warning("a conversation cannot be copied to the disk: %s", error)
         return

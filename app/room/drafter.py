@@ -80,7 +80,7 @@ class Drafter:
 
     def __init__(
         self, compute: Compute, widths: LookupWidths, depth: DepthControl, ids: Sequence[int],
-        *, start: int = 0, before: Floats | None = None, verifies: bool = True,
+        *, start: int = 0, before: Floats | None = None, sequence: int = 0, verifies: bool = True,
     ) -> None:  # fmt: skip
         self.acceptance = Acceptance()
         self._widths = widths
@@ -90,9 +90,9 @@ class Drafter:
         self._guesser: Guesser | None = None
         self._bold = False
         if compute.drafts:
-            self._guesser = BlockGuesser(compute, start, before)
+            self._guesser = BlockGuesser(compute, start, before, sequence)
         elif compute.draft_model and verifies:
-            self._guesser = ModelGuesser(compute, self._ids)
+            self._guesser = ModelGuesser(compute, self._ids, sequence)
 
     def said(self, token: int) -> None:
         """One more token of the answer, the next to be verified."""

@@ -9,18 +9,16 @@ from app.room.crowd import Crowd
 from app.room.dealing import Dealing
 from app.room.generate import Ending
 from app.room.room_map import room_map
-from app.room.writer import Writer
 
 MAP_PERIOD = 0.8
 
 
 class Figures:
-    """Of the answer a ``Writer`` writes."""
+    """Of the answers of one model host; screens have room for one's at a time."""
 
-    def __init__(self, crowd: Crowd, dealing: Dealing, writer: Writer, clock: Clock) -> None:
+    def __init__(self, crowd: Crowd, dealing: Dealing, clock: Clock) -> None:
         self._crowd = crowd
         self._dealing = dealing
-        self._writer = writer
         self._clock = clock
         self._told_at = 0.0
 
@@ -30,7 +28,7 @@ class Figures:
 
     def tell(self, now: Answering, *, live: bool) -> None:
         self._told_at = self._clock.now()
-        planned, chain, pace = self._dealing.planned, self._dealing.chain, self._writer.pace
+        planned, chain, pace = self._dealing.planned, self._dealing.chain, now.pace
         if planned is None or chain is None:
             return
         speed, accepted = pace.recent(self._told_at), now.acceptance.share
@@ -42,7 +40,7 @@ class Figures:
         if chain is not None:
             self._dealing.learn_speed(chain.stats.own * 1000)
         devices = 1 + len(chain.hops if chain else ())
-        pace = self._writer.pace.per_second
+        pace = now.pace.per_second
         return answer_line(
             AnswerFigures(len(now.ids), pace, devices, now.reused, now.acceptance, ending.value, forgotten)
         )

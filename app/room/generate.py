@@ -14,11 +14,12 @@ from enum import Enum
 from itertools import pairwise
 
 from app.core.clock import Clock
-from app.engine.types import Candidates, ColumnClass, Floats, Sampling
+from app.engine.types import STEP_COLUMNS, Candidates, ColumnClass, Floats, Sampling, Stepped
 from app.room.chain import NOT_A_NUMBER, Chain, Shape
 from app.room.checkpoints import Mark
 from app.room.drafter import Drafter, Drafts, Source
 from app.room.held import Held
+from app.room.lanes import Lane
 from app.room.laps import LapFailed
 from app.room.segments import Fed, Segment, feed_plan, rounds
 from app.room.steering import Free, Steering
@@ -56,10 +57,10 @@ class Request:
 
 @dataclass
 class Generation:
-    """One attempt. ``held`` is what all caches hold, ``record`` which class positions had when computed.
+    """One attempt. ``held`` is what the lane of all caches holds, ``record`` which class positions had when computed.
 
     ``emit`` says a word and returns whether the answer ends with it. ``keep`` is called where the reading passes a
-    mark, with nothing under way.
+    mark, with nothing under way. ``columns`` says how many a step may have now.
     """
 
     chain: Chain
@@ -72,6 +73,8 @@ class Generation:
     clock: Clock
     drafter: Drafter
     keep: Callable[[Held, Mark], Awaitable[Held]]
+    lane: Lane = field(default_factory=Lane)
+    columns: Callable[[], int] = lambda: STEP_COLUMNS
     stopping: bool = False
     answer: list[int] = field(default_factory=list[int])
     prompt_seconds: float = 0.0
@@ -79,14 +82,12 @@ class Generation:
     async def run(self) -> Ending:
         """Raises LapFailed; ``held`` is exact in any case but that one."""
         began = self.clock.now()
-        if self.start == 0:
-            await self.chain.reset()
         self.held = self.held.cut(self.start)
         await self._read_prompt()
         if self.stopping:
             return Ending.STOPPED
         last = self.request.ids[-1]
-        step = await self.chain.step([last], self.held.end, self._shaping(()))
+        step = await self._step([last], self.held.end, ())
         await self._grow([last], step.states, 1)
         token = self._chosen(step.candidates[0])
         self.prompt_seconds = self.clock.now() - began
@@ -108,13 +109,18 @@ class Generation:
             if len(flying) == ROUNDS_IN_FLIGHT:
                 await self._land(flying)
             ids = self.request.ids[part.start : part.end]
-            flying.append((part, await self.chain.send(ids, part.start, part.kind)))
+            flying.append((part, await self._send(ids, part)))
             self.held = self.held.grown(ids, part.kind, None)
             if part.end in marks:
                 await self._land(flying, all_of=True)
                 await self.drafter.settle()
                 self.held = await self.keep(self.held, marks[part.end])
         await self._land(flying, all_of=True)
+
+    async def _send(self, ids: Sequence[int], part: Segment) -> asyncio.Future[Floats]:
+        lap = await self.chain.send(ids, part.start, part.kind, self.lane.sequence)
+        self.lane.check()
+        return lap
 
     def _parts(self, marks: dict[int, Mark]) -> list[Segment]:
         """The rounds of the prompt; none goes across a mark."""
@@ -145,7 +151,7 @@ class Generation:
         began, position = self.clock.now(), self.held.end
         drafts = await self._guesses(token, position)
         columns = [token, *drafts.tokens]
-        step = await self.chain.step(columns, position, self._shaping(drafts.tokens))
+        step = await self._step(columns, position, drafts.tokens)
         right, accepted, ending = 0, 0, None
         for candidates in step.candidates:
             right += 1
@@ -158,6 +164,12 @@ class Generation:
         await self._grow(columns, step.states, right)
         self.drafter.ended(drafts, accepted, self.clock.now() - began)
         return token, ending
+
+    async def _step(self, columns: Sequence[int], position: int, guesses: Sequence[int]) -> Stepped:
+        """What caches gave that were lost meanwhile counts for nothing, though another deal's may have given it."""
+        stepped = await self.chain.step(columns, position, self._shaping(guesses), self.lane.sequence)
+        self.lane.check()
+        return stepped
 
     async def _guesses(self, token: int, position: int) -> Drafts:
         """Only what may be said is worth verifying."""
@@ -175,8 +187,8 @@ class Generation:
         return asyncio.get_running_loop().run_in_executor(None, steering.shaping, guesses)
 
     def _worth_drafting(self, position: int) -> int:
-        """Guesses whose words could still be said."""
-        left = min(self.request.most - len(self.answer), self.request.context - 1 - position)
+        """Guesses whose words could still be said, and which leave other answers their columns of a pass."""
+        left = min(self.request.most - len(self.answer), self.request.context - 1 - position, self.columns())
         return max(0, left - 1)
 
     async def _grow(self, columns: list[int], states: Floats | None, right: int) -> None:

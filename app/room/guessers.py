@@ -37,8 +37,9 @@ class Guesser(Protocol):
 class BlockGuesser:
     """The model's draft block, shown every column with its true state: a prompt's at once, an answer's when needed."""
 
-    def __init__(self, compute: Compute, start: int, before: Floats | None) -> None:
+    def __init__(self, compute: Compute, start: int, before: Floats | None, sequence: int = 0) -> None:
         self._compute = compute
+        self._sequence = sequence
         self._before = before
         self._shown = start
         self._late_ids: list[int] = []
@@ -53,7 +54,7 @@ class BlockGuesser:
         new = min(max(self._shown - position, 0), len(ids))
         self._before, self._shown = states[-1], position + len(ids)
         if kind is ColumnClass.PROMPT and new < len(ids):
-            await self._compute.learn(ids[new:], before[new:], position + new, kind)
+            await self._compute.learn(ids[new:], before[new:], position + new, kind, self._sequence)
             return
         self._late_ids.extend(ids[new:])
         self._late_states.extend(before[new:])
@@ -68,7 +69,7 @@ class BlockGuesser:
         if self._before is None:
             return []
         await self.settle()
-        found = await self._compute.draft(token, self._before, position, count)
+        found = await self._compute.draft(token, self._before, position, count, self._sequence)
         self._shown = position + 1
         return found
 
@@ -76,14 +77,16 @@ class BlockGuesser:
         ids, states = self._late_ids, self._late_states
         self._late_ids, self._late_states = [], []
         if ids:
-            await self._compute.learn(ids, np.stack(states), self._shown - len(ids), ColumnClass.STEP)
+            at = self._shown - len(ids)
+            await self._compute.learn(ids, np.stack(states), at, ColumnClass.STEP, self._sequence)
 
 
 class ModelGuesser:
     """A small model of the same tokens, which reads the conversation itself. ``ids`` grows with the answer."""
 
-    def __init__(self, compute: Compute, ids: list[int]) -> None:
+    def __init__(self, compute: Compute, ids: list[int], sequence: int = 0) -> None:
         self._compute = compute
+        self._sequence = sequence
         self._ids = ids
         self._read = 0
 
@@ -94,11 +97,11 @@ class ModelGuesser:
         """Reads what is more than a step's columns."""
         while len(self._ids) - self._read > STEP_COLUMNS:
             self._read = min(self._read + READ_AT_ONCE, len(self._ids))
-            await self._compute.guesses(self._ids[: self._read], 0)
+            await self._compute.guesses(self._ids[: self._read], 0, self._sequence)
 
     async def guesses(self, token: int, position: int, count: int) -> list[int]:
         self._read = len(self._ids)
-        return await self._compute.guesses(self._ids, count)
+        return await self._compute.guesses(self._ids, count, self._sequence)
 
     async def settle(self) -> None:
         """Nothing waits."""

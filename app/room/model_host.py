@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from app.room import messages as m
 from app.room.answer_ports import AnswerPorts
+from app.room.answering import Answering
 from app.room.api.desk import AskDesk
 from app.room.copies import Copies
 from app.room.crowd import Crowd
 from app.room.dealing import Dealing, DealingPorts, Stage
-from app.room.events import Member
+from app.room.events import Event, Member
 from app.room.figures import Figures
 from app.room.frame import Frame
 from app.room.generate import Choose
@@ -31,10 +32,10 @@ class ModelHost:
     def __init__(self, ports: DealingPorts, choose: Choose, copies: Copies, past: Past) -> None:
         self.dealing = dealing = Dealing(ports)
         self._saves = Saves(ports.compute, copies)
-        self._writer = writer = Writer(dealing, self._saves, choose, ports.clock, ports.crowd.happened)
-        self._turns = Turns(lambda: self.stage is Stage.ONLINE)
-        self._figures = Figures(ports.crowd, dealing, writer, ports.clock)
-        screens = Screens(ports.crowd, ports.settings)
+        self._writer = writer = Writer(dealing, self._saves, choose, ports.clock, self._happened)
+        self._turns = Turns(lambda: self.stage is Stage.ONLINE, lambda: writer.most)
+        self._figures = Figures(ports.crowd, dealing, ports.clock)
+        self._screens = screens = Screens(ports.crowd, ports.settings)
         shared = AnswerPorts(ports.crowd, dealing, writer, self._turns, screens, self._figures, ports.settings)
         self.talk = Talk(shared, past)
         self.desk = AskDesk(shared)
@@ -47,6 +48,11 @@ class ModelHost:
         self._settings: Callable[[], RoomSettings] = ports.settings
         self._silent: frozenset[str] = frozenset()
         self._held_for: frozenset[str] = frozenset()
+
+    def _happened(self, now: Answering, event: Event) -> None:
+        """Figures stand beside the answer that is shown."""
+        if self._screens.shows(now.shown):
+            self._crowd.happened(event)
 
     async def _loaded(self) -> None:
         await self._saves.reload(self._settings().checkpoints)
@@ -67,7 +73,7 @@ class ModelHost:
 
     @property
     def answering(self) -> bool:
-        return self._turns.running is not None
+        return bool(self._turns.running)
 
     @property
     def stage(self) -> Stage:
@@ -89,7 +95,7 @@ class ModelHost:
                 self.dealing.said(member.id, message)
 
     def stop(self, by: str, rid: str = "") -> None:
-        """``rid``: only that ask of a program's; else whatever is being written."""
+        """``rid``: only that ask of a program's; else what screens show being written."""
         self.desk.stop(by, rid)
         if not rid:
             self.talk.stop(by)

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.types import Candidates, ColumnClass, Floats, KvFormat, Part, Shaping
+from app.engine.types import Candidates, ColumnClass, Floats, KvFormat, Part, Shaping, Step, Stepped
 from app.models.gather import Lenders
 from app.room.frame import Frame
 
@@ -85,9 +85,10 @@ class State:
 class Compute(Protocol):
     """This device's engine, one call at a time, off the event loop. Errors are PooledError.
 
-    Hidden states are float32 arrays [columns, hidden size]. Positions are absolute; writing position p
-    forgets everything after it, so rolling back is only a matter of the next position. A model with
-    recurrent layers goes back over the columns of its last STEP call only.
+    Hidden states are float32 arrays [columns, hidden size]. Each of ``sequences`` conversations has caches of its
+    own. Positions are absolute; writing position p forgets everything after it, so rolling back is only a matter of
+    the next position, and position 0 starts afresh. A model with recurrent layers goes back over the columns of its
+    last STEP call only.
     """
 
     async def load(self, request: LoadRequest, progress: Progress) -> None:
@@ -96,11 +97,16 @@ class Compute(Protocol):
 
     async def unload(self) -> None: ...
 
-    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass) -> Floats:
+    @property
+    def sequences(self) -> int:
+        """How many conversations are kept apart; 1 with nothing loaded."""
+        ...
+
+    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
         """Embeds and runs the own layers; needs ``part.embed``."""
         ...
 
-    async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
+    async def hidden(self, states: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
         """Runs the own layers over states that came from another device."""
         ...
 
@@ -108,8 +114,12 @@ class Compute(Protocol):
         """Output norm, head and the 64 best, a column each, after ``shaping``; needs ``part.head``."""
         ...
 
-    async def decode(self, token: int, position: int) -> Candidates:
-        """One whole step where every layer is here: embed, layers, head in one submit."""
+    async def step(self, steps: Sequence[Step]) -> list[Stepped]:
+        """Steps of different sequences where every layer is here, each with the bits it has alone.
+
+        Together at most 16 columns. With states where there is a draft block. Whoever is in front of the engine may
+        put the steps of several callers into one pass.
+        """
         ...
 
     async def reset(self) -> None:
@@ -121,11 +131,13 @@ class Compute(Protocol):
         """Whether what is loaded has a draft block."""
         ...
 
-    async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
+    async def learn(
+        self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass, sequence: int = 0
+    ) -> None:
         """Shows the draft block known columns; ``before`` [n, hidden] are the trunk's states before each."""
         ...
 
-    async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
+    async def draft(self, token: int, before: Floats, position: int, count: int, sequence: int = 0) -> list[int]:
         """``count`` guesses of what follows ``token``; ``before`` [hidden] is the trunk's state before it."""
         ...
 
@@ -134,7 +146,7 @@ class Compute(Protocol):
         """Whether a small model was loaded beside the model."""
         ...
 
-    async def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+    async def guesses(self, ids: Sequence[int], count: int, sequence: int = 0) -> list[int]:
         """The draft model's ``count`` guesses at most of what follows ``ids``, a whole conversation; 0: it reads."""
         ...
 
@@ -148,12 +160,12 @@ class Compute(Protocol):
         """Names what made the state: model, layers, formats, order of sums. "" with nothing loaded."""
         ...
 
-    async def save(self, name: str, end: int) -> None:
+    async def save(self, name: str, end: int, sequence: int = 0) -> None:
         """Keeps a copy of the state below ``end``, taking back columns of the last step; OutOfMemory, StateError."""
         ...
 
-    async def restore(self, name: str) -> int:
-        """Brings a kept copy back and returns the position that comes next; StateError without one."""
+    async def restore(self, name: str, sequence: int = 0) -> int:
+        """Brings a kept copy back, into any sequence; the position that comes next. StateError without one."""
         ...
 
     async def drop(self, name: str) -> None:
@@ -164,10 +176,10 @@ class Compute(Protocol):
         """Names of the kept copies."""
         ...
 
-    async def export(self) -> State:
+    async def export(self, sequence: int = 0) -> State:
         """The state as it stands, as bytes."""
         ...
 
-    async def adopt(self, name: str, state: State) -> None:
-        """Keeps an exported state under a name; the live state is lost. StateError unless it fits."""
+    async def adopt(self, name: str, state: State, sequence: int = 0) -> None:
+        """Keeps an exported state under a name; the sequence's live state is lost. StateError unless it fits."""
         ...

@@ -31,10 +31,17 @@ def _began(state: RoomState, event: AnswerBegan) -> RoomState:
     mine = event.asker_id == state.me
     speed = state.speed if event.continued else replace(state.speed, tokens=0, reused=0)
     begun = replace(state, phase=phase, speed=speed, my_position=0 if mine else state.my_position)
-    if event.continued and state.transcript and not event.hidden:
-        return _with_last(begun, lambda item: replace(item, live=True, capped=False, stats=""))
     others = tuple(item for item in state.transcript if item.id != event.id)
+    known = next((item for item in state.transcript if item.id == event.id), _last_of_people(state))
+    if event.continued and known is not None and not event.hidden:
+        others = tuple(item for item in others if item is not known)
+        return replace(begun, transcript=(*others, replace(known, live=True, capped=False, stats="")))
     return replace(begun, transcript=(*others, _exchange(event))[-MOST_EXCHANGES:])
+
+
+def _last_of_people(state: RoomState) -> Exchange | None:
+    """Programs may have been answered since."""
+    return next((item for item in reversed(state.transcript) if not item.client), None)
 
 
 def _exchange(event: AnswerBegan) -> Exchange:
@@ -90,7 +97,9 @@ def _ended(state: RoomState, event: AnswerEnded) -> RoomState:
 
 @reduces(LastReplaced)
 def _replaced(state: RoomState, event: LastReplaced) -> RoomState:
-    return _with_last(state, lambda item: replace(item, replaced=True, live=False))
+    last = _last_of_people(state)
+    changed = (replace(item, replaced=True, live=False) if item is last else item for item in state.transcript)
+    return replace(state, transcript=tuple(changed))
 
 
 @reduces(QueueChanged)

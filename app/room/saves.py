@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
 from app.core.errors import OutOfMemory, PooledError
 from app.engine.checkpoints import hash_ids
 from app.room.chain import Chain
-from app.room.checkpoints import Checkpoint, Checkpoints, Keep, Mark, live_start
+from app.room.checkpoints import WORTH_SAVING, Checkpoint, Checkpoints, Keep, Mark, live_start
 from app.room.copies import Copies, start_copy
 from app.room.copy_note import pack_note, read_note
 from app.room.held import Held
+from app.room.lanes import Lane
 from app.room.pending import PendingControl
 from app.room.ports import Compute, State
 from app.room.tasks import Tasks
@@ -20,24 +22,31 @@ log = logging.getLogger(__name__)
 
 
 class Saves:
-    """Dense models go on from any position and save nothing; the calls are the same for both kinds."""
+    """Where answers share the engine, one of them saves, restores or forgets at a time.
+
+    Dense models go on from any position, so only what another conversation takes the place of is saved; where their
+    layers are split, nothing is. The calls are the same for all.
+    """
 
     def __init__(self, compute: Compute, copies: Copies) -> None:
         self._compute = compute
         self._copies = copies
         self._known = Checkpoints(0)
+        self._turn = asyncio.Lock()
         self._tasks = Tasks()
 
     # -- a deal -----------------------------------------------------------------------------------------
 
     async def reload(self, answers: int) -> None:
         """After this device's share was loaded: nothing is kept but what lies on its disk."""
-        self._known = Checkpoints(answers)
-        await self._drop_own()
-        signature = self._compute.signature
-        names = (await self._copies.names(signature))[: answers + 2] if answers else []
-        for name in reversed(names):
-            await self._read_back(signature, name)
+        async with self._turn:
+            lanes = self._compute.sequences
+            self._known = Checkpoints(answers, lanes)
+            await self._drop_own()
+            signature = self._compute.signature
+            names = (await self._copies.names(signature))[: answers + 1 + lanes] if answers else []
+            for name in reversed(names):
+                await self._read_back(signature, name)
 
     async def _read_back(self, signature: str, name: str) -> None:
         copy = await self._copies.read(signature, name)
@@ -68,41 +77,72 @@ class Saves:
 
     # -- an answer --------------------------------------------------------------------------------------
 
-    async def resume(self, chain: Chain, held: Held, ids: Sequence[int]) -> tuple[Held, int]:
-        """What the caches hold once the longest usable beginning of ``ids`` is in them, and its length."""
-        start = live_start(held, ids, hybrid=chain.hybrid)
-        if not self._on(chain):
+    def reach(self, chain: Chain, ids: Sequence[int]) -> int:
+        """How much of ``ids`` a saved state has."""
+        return self._known.reach(ids, hybrid=chain.hybrid) if self._on(chain) else 0
+
+    async def resume(self, chain: Chain, lane: Lane, ids: Sequence[int], shared: int | None = 0) -> tuple[Held, int]:
+        """What a lane's caches hold once the longest usable beginning of ``ids`` is in them, and its length.
+
+        ``shared`` as ``Draft.shared``: what is held of another conversation is saved first.
+        """
+        async with self._turn:
+            lane.check()
+            held, start = lane.held, live_start(lane.held, ids, hybrid=chain.hybrid)
+            if not self._on(chain):
+                return held, start
+            await self._prune()
+            if lane.another(ids, shared):
+                await self._park(chain, lane, ids, start)
+            while (best := await self._best(chain, ids, start)) is not None:
+                if await self._restored(lane, best) == best.held.end:
+                    return await self._went_back(chain, best, ids)
+                await self._forget(chain, [best.slot])
+                held, start = Held(), 0
             return held, start
-        await self._prune()
-        while (best := await self._best(chain, ids, start)) is not None:
-            try:
-                end = await self._compute.restore(str(best.slot))
-            except PooledError as error:
-                log.warning("a saved conversation cannot be used: %s", error)
-                end = -1
-            if end == best.held.end:
-                chain.pending.load(best.slot)
-                return best.held, end
+
+    async def _restored(self, lane: Lane, best: Checkpoint) -> int:
+        try:
+            return await self._compute.restore(str(best.slot), lane.sequence)
+        except PooledError as error:
+            log.warning("a saved conversation cannot be used: %s", error)
+            return -1
+
+    async def _went_back(self, chain: Chain, best: Checkpoint, ids: Sequence[int]) -> tuple[Held, int]:
+        """A dense model needs no copy of a conversation that goes on from its end."""
+        start = best.start(ids, hybrid=chain.hybrid)
+        chain.pending.load(best.slot)
+        if not chain.hybrid and start >= best.held.end - 1:
             await self._forget(chain, [best.slot])
-            held, start = Held(), 0
-        return held, start
+        return best.held, start
+
+    async def _park(self, chain: Chain, lane: Lane, ids: Sequence[int], start: int) -> None:
+        """So that the other conversation can come back; without memory for it it is gone."""
+        best = await self._best(chain, ids, start)
+        if lane.held.end - (start if best is None else 0) > WORTH_SAVING:
+            await self._keep(chain, lane, lane.held, Keep.ANSWER, best.slot if best is not None else 0)
 
     async def _best(self, chain: Chain, ids: Sequence[int], start: int) -> Checkpoint | None:
         """A state that some device has not got yet cannot be gone back to."""
         saving = chain.pending.saving
         lost = [k.slot for k in self._known.kept if k.slot != saving and not _everywhere(chain, k.slot)]
         await self._forget(chain, lost)
-        return self._known.best(ids, start, but=saving)
+        return self._known.best(ids, start, but=saving, hybrid=chain.hybrid)
 
     def marks(self, chain: Chain, marks: Sequence[Mark], ids: Sequence[int], start: int) -> tuple[Mark, ...]:
         """Which places of a prompt are worth keeping when it is read from ``start`` on."""
         return self._known.worth(marks, ids, start) if self._on(chain) else ()
 
-    async def keep(self, chain: Chain, held: Held, keep: Keep) -> Held:
-        """Saves what all caches hold, which is then all they can go on from.
+    async def keep(self, chain: Chain, lane: Lane, held: Held, keep: Keep) -> Held:
+        """Saves what the lane of all caches holds, which is then all they can go on from.
 
-        Without memory for it the oldest goes, or there is none.
+        Without memory for it the oldest goes, or there is none. Raises LapFailed when the lane was lost.
         """
+        async with self._turn:
+            lane.check()
+            return await self._keep(chain, lane, held, keep)
+
+    async def _keep(self, chain: Chain, lane: Lane, held: Held, keep: Keep, but: int = 0) -> Held:
         if not self._on(chain) or not held.end or chain.pending.dropping_all:
             return held
         if self._known.again(held.fed.ids, keep):
@@ -110,26 +150,27 @@ class Saves:
         await self._forget(chain, [chain.pending.saving] if chain.pending.saving else [])
         await self._prune()
         slot = self._known.next_slot()
-        if not await self._save(chain, slot, held):
+        if not await self._save(chain, lane, slot, held, but):
             return held
         held = held.settled()
-        await self._forget(chain, self._known.add(Checkpoint(slot, held, keep)))
+        await self._forget(chain, self._known.add(Checkpoint(slot, held, keep), but))
         chain.pending.save(slot)
-        if self._copies.kept:
+        if self._copies.kept and chain.hybrid:
             note, ids_hash = pack_note(held, keep), hash_ids(held.fed.ids)
-            await start_copy(self._compute, self._copies, self._tasks, slot, note, ids_hash)
+            await start_copy(self._compute, self._copies, self._tasks, slot, note, ids_hash, lane.sequence)
         return held
 
     def _on(self, chain: Chain) -> bool:
-        return chain.hybrid and self._known.answers > 0 and all(hop.keeps for hop in chain.hops)
+        wanted = self._known.answers > 0 and (chain.hybrid or chain.alone)
+        return wanted and all(hop.keeps for hop in chain.hops)
 
-    async def _save(self, chain: Chain, slot: int, held: Held) -> bool:
+    async def _save(self, chain: Chain, lane: Lane, slot: int, held: Held, but: int) -> bool:
         """Twice at most: the second time without the oldest checkpoint."""
         for _ in range(2):
             try:
-                await self._compute.save(str(slot), held.end)
+                await self._compute.save(str(slot), held.end, lane.sequence)
             except OutOfMemory as error:
-                oldest = self._known.oldest()
+                oldest = self._known.oldest(but)
                 log.info("no memory to keep a conversation: %s", error)
                 if oldest is None:
                     return False
@@ -145,10 +186,11 @@ class Saves:
 
     async def clear(self, chain: Chain) -> None:
         """After an answer that failed nobody's state can be trusted."""
-        if chain.hybrid:
-            chain.pending.drop_all()
-        await self._drop_own()
-        await self._copies.drop_all()
+        async with self._turn:
+            if chain.hybrid:
+                chain.pending.drop_all()
+            await self._drop_own()
+            await self._copies.drop_all()
 
     async def _forget(self, chain: Chain, slots: Sequence[int]) -> None:
         self._known.forget(slots)

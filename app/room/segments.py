@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from app.engine.types import ColumnClass
 
+BLOCK = 512
+"""Ids that are compared at a time."""
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -39,8 +42,11 @@ class Fed:
 
     def common(self, ids: Sequence[int]) -> int:
         """Length of the common prefix with ``ids``."""
-        pairs = zip(self.ids, ids, strict=False)
-        return next((i for i, (mine, other) in enumerate(pairs) if mine != other), min(len(self.ids), len(ids)))
+        most, start = min(len(self.ids), len(ids)), 0
+        while start < most and self.ids[start : start + BLOCK] == tuple(ids[start : start + BLOCK]):
+            start += BLOCK
+        end = min(start + BLOCK, most)
+        return next((i for i in range(start, end) if self.ids[i] != ids[i]), end)
 
 
 def feed_plan(before: Fed, ids: Sequence[int], start: int) -> tuple[Segment, ...]:

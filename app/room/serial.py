@@ -1,4 +1,4 @@
-"""One call at a time on this device's engine, whoever calls.
+"""One call at a time on this device's engine, whoever calls; steps of several answers are one.
 
 A re-deal loads while the last word of an answer may still be computed, and a start that was given up frees what
 another is about to load; each waits here for the one before it to end, cancelled or not.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from app.engine.types import Candidates, ColumnClass, Floats, Shaping
+from app.engine.types import Candidates, ColumnClass, Floats, Shaping, Step, Stepped
+from app.room.gathered import GatheredSteps
 from app.room.ports import Compute, LoadRequest, Progress, State
 
 
@@ -19,6 +20,7 @@ class SerialCompute:
     def __init__(self, compute: Compute) -> None:
         self._compute = compute
         self._turn = asyncio.Lock()
+        self._steps = GatheredSteps(self._turn, lambda steps: self._compute.step(steps))
 
     async def load(self, request: LoadRequest, progress: Progress) -> None:
         async with self._turn:
@@ -28,21 +30,24 @@ class SerialCompute:
         async with self._turn:
             await self._compute.unload()
 
-    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass) -> Floats:
-        async with self._turn:
-            return await self._compute.tokens(ids, position, kind)
+    @property
+    def sequences(self) -> int:
+        return self._compute.sequences
 
-    async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
+    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
         async with self._turn:
-            return await self._compute.hidden(states, position, kind)
+            return await self._compute.tokens(ids, position, kind, sequence)
+
+    async def hidden(self, states: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
+        async with self._turn:
+            return await self._compute.hidden(states, position, kind, sequence)
 
     async def candidates(self, states: Floats, shaping: Shaping | None = None) -> list[Candidates]:
         async with self._turn:
             return await self._compute.candidates(states, shaping)
 
-    async def decode(self, token: int, position: int) -> Candidates:
-        async with self._turn:
-            return await self._compute.decode(token, position)
+    async def step(self, steps: Sequence[Step]) -> list[Stepped]:
+        return await self._steps.step(steps)
 
     async def reset(self) -> None:
         async with self._turn:
@@ -64,25 +69,27 @@ class SerialCompute:
     def signature(self) -> str:
         return self._compute.signature
 
-    async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
+    async def learn(
+        self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass, sequence: int = 0
+    ) -> None:
         async with self._turn:
-            await self._compute.learn(ids, before, position, kind)
+            await self._compute.learn(ids, before, position, kind, sequence)
 
-    async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
+    async def draft(self, token: int, before: Floats, position: int, count: int, sequence: int = 0) -> list[int]:
         async with self._turn:
-            return await self._compute.draft(token, before, position, count)
+            return await self._compute.draft(token, before, position, count, sequence)
 
-    async def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+    async def guesses(self, ids: Sequence[int], count: int, sequence: int = 0) -> list[int]:
         async with self._turn:
-            return await self._compute.guesses(ids, count)
+            return await self._compute.guesses(ids, count, sequence)
 
-    async def save(self, name: str, end: int) -> None:
+    async def save(self, name: str, end: int, sequence: int = 0) -> None:
         async with self._turn:
-            await self._compute.save(name, end)
+            await self._compute.save(name, end, sequence)
 
-    async def restore(self, name: str) -> int:
+    async def restore(self, name: str, sequence: int = 0) -> int:
         async with self._turn:
-            return await self._compute.restore(name)
+            return await self._compute.restore(name, sequence)
 
     async def drop(self, name: str) -> None:
         async with self._turn:
@@ -92,10 +99,10 @@ class SerialCompute:
         async with self._turn:
             return await self._compute.saved()
 
-    async def export(self) -> State:
+    async def export(self, sequence: int = 0) -> State:
         async with self._turn:
-            return await self._compute.export()
+            return await self._compute.export(sequence)
 
-    async def adopt(self, name: str, state: State) -> None:
+    async def adopt(self, name: str, state: State, sequence: int = 0) -> None:
         async with self._turn:
-            await self._compute.adopt(name, state)
+            await self._compute.adopt(name, state, sequence)

@@ -23,9 +23,10 @@ from app.room.marks import Render, prompt_marks
 from app.room.meta import OURS
 from app.room.names import readable
 from app.room.past import Past
-from app.room.screens import pieces
+from app.room.screens import Shown, pieces
 from app.room.segments import Fed
 from app.room.tasks import Tasks
+from app.room.turns import Turn
 
 LONGEST_MID = 40
 
@@ -42,13 +43,14 @@ class _Asked:
 
     question: Question
     talk: Talk
+    person: bool = True
 
     @property
     def asker(self) -> str:
         return self.question.asker
 
     def begin(self) -> None:
-        self.talk.answer(self.question)
+        self.talk.answer(self, self.question)
 
     def waits(self, place: int) -> None:
         self.talk.told_place(self.question, place)
@@ -59,10 +61,11 @@ class _Redone:
     """An answer that is continued or written again; it never waits."""
 
     asker: str
-    start: Callable[[], None]
+    start: Callable[[Turn], None]
+    person: bool = True
 
     def begin(self) -> None:
-        self.start()
+        self.start(self)
 
     def waits(self, place: int) -> None:
         """It goes before all that wait."""
@@ -139,7 +142,7 @@ class Talk:
     def continue_last(self, by: str) -> None:
         if self._may_redo(by) and self.past.can_continue and self.past.last is not None:
             last, past = self.past.last, self.past.going_on()
-            self._turns.begin(_Redone(last.asker, lambda: self.answer(last, past)))
+            self._turns.begin(_Redone(last.asker, lambda turn: self.answer(turn, last, past)))
 
     def regenerate(self, by: str) -> None:
         """Asks the last question again, in its asker's name and the room's style."""
@@ -149,12 +152,12 @@ class Talk:
         question = replace(self.past.last, mid=mid, seed=seed, style=None)
         self._crowd.tell(m.Regenerated())
         past = self.past.without_last().asked(question)
-        self._turns.begin(_Redone(question.asker, lambda: self.answer(question, past)))
+        self._turns.begin(_Redone(question.asker, lambda turn: self.answer(turn, question, past)))
 
     def _may_redo(self, by: str) -> bool:
         last = self.past.last
         asked = last is not None and by in {last.asker, self._crowd.me, self._crowd.creator}
-        return asked and self._turns.running is None and self._dealing.stage is Stage.ONLINE
+        return asked and not self._turns.person_runs and self._dealing.stage is Stage.ONLINE
 
     def new_chat(self, id: str, by: str) -> None:
         if self._now is not None:
@@ -190,39 +193,37 @@ class Talk:
 
     # -- one answer -------------------------------------------------------------------------------------
 
-    def answer(self, question: Question, past: Past | None = None) -> None:
+    def answer(self, turn: Turn, question: Question, past: Past | None = None) -> None:
         """``past`` where the question stands in it already."""
         self._now_past(past or self.past.asked(question))
-        self._begin(question, continued=self.past.continued)
+        self._begin(turn, question, continued=self.past.continued)
 
-    def _begin_again(self, question: Question) -> None:
+    def _begin_again(self, turn: Turn, question: Question) -> None:
         """The answer another model host did not end is written here from its beginning."""
-        self._begin(question, continued=False)
-        for piece in pieces(self.past.earlier_text):
-            self._screens.tell(piece, question.asker)
+        self._begin(turn, question, continued=False).say(self.past.earlier_text)
 
-    def _begin(self, question: Question, *, continued: bool) -> None:
-        now = PersonsAnswer(record=self._record, question=question, style=question.style or self._settings().style)
-        self._now = now
-        self._screens.tell(_opening(question, continued), question.asker)
-        self._tasks.start(self._answer(now), "answer", lambda error: self._broke(now, error))
+    def _begin(self, turn: Turn, question: Question, *, continued: bool) -> Shown:
+        style = question.style or self._settings().style
+        shown = self._screens.begin(_opening(question, continued), question.asker)
+        self._now = now = PersonsAnswer(record=self._record, question=question, style=style, shown=shown)
+        self._tasks.start(self._answer(now, turn), "answer", lambda error: self._broke(now, turn, error))
+        return shown
 
-    def _broke(self, now: PersonsAnswer, error: BaseException) -> None:
+    def _broke(self, now: PersonsAnswer, turn: Turn, error: BaseException) -> None:
         """No screen waits for an answer that met a fault of our own."""
         self._close_exchange(now, f"Something went wrong: {error}", failed=True)
-        self._turns.over()
+        self._turns.over(turn)
 
-    async def _answer(self, now: PersonsAnswer) -> None:
+    async def _answer(self, now: PersonsAnswer, turn: Turn) -> None:
         try:
             ending = await self._writer.write(_Exchange(now, self))
-            await self._writer.save()
             stats = self._figures.line(now, ending, now.dropped)
             self._close_exchange(now, stats, capped=ending is Ending.CAPPED)
         except PooledError as error:
             self._close_exchange(now, str(error), failed=True)
         finally:
             self._now = None
-        self._turns.over()
+        self._turns.over(turn)
 
     async def draft(self, now: PersonsAnswer, running: Running) -> Draft:
         """The conversation as it stands, as long as it fits."""
@@ -236,6 +237,7 @@ class Talk:
             most=now.style.most_tokens - len(now.ids),
             sampling=replace(now.style.sampling, seed=now.question.seed),
             marks=lambda: prompt_marks(render, fitted.turns, fitted.ids),
+            shared=None,
         )
 
     def say(self, now: PersonsAnswer, token: int, source: Source) -> None:
@@ -243,8 +245,8 @@ class Talk:
         language = self._dealing.language
         text = now.stream.add(language.piece(token)) if language is not None else ""
         now.text += text
-        if text:
-            self._screens.tell(m.Token(text=text, d=int(source)), now.question.asker)
+        if text and now.shown is not None:
+            now.shown.say(text, int(source))
 
     def _close_exchange(self, now: PersonsAnswer, stats: str, *, failed: bool = False, capped: bool = False) -> None:
         context = self._dealing.planned.context.positions if self._dealing.planned else 0
@@ -253,8 +255,8 @@ class Talk:
         answered = self.past.answered(now.ids, now.text, stats, capped=capped)
         self._now_past(replace(answered, segments=now.record.segments))
         self._figures.tell(now, live=False)
-        done = m.AnswerDone(stats=m.line(stats), ctx=use, failed=failed, capped=capped)
-        self._screens.tell(done, now.question.asker)
+        if now.shown is not None:
+            now.shown.end(m.AnswerDone(stats=m.line(stats), ctx=use, failed=failed, capped=capped))
 
     # -- losses and returns -----------------------------------------------------------------------------
 
@@ -266,8 +268,8 @@ class Talk:
             self._now_past(self.past.in_words_of(planned.record.key, language))
         self._remind()
         last = self.past.last
-        if self._turns.running is None and self.past.unanswered and last is not None:
-            self._turns.begin(_Redone(last.asker, lambda: self._begin_again(last)))
+        if not self._turns.person_runs and self.past.unanswered and last is not None:
+            self._turns.begin(_Redone(last.asker, lambda turn: self._begin_again(turn, last)))
 
     def _remind(self) -> None:
         """Whoever came in while no device ran the model has heard nothing of what was said."""

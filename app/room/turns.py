@@ -1,4 +1,5 @@
-"""Whose turn it is: one answer at a time in the whole room, questions and programs in one queue (spec: rooms §17)."""
+"""Whose turn it is: as many answers as the devices have room for, questions and programs in one queue
+(spec: rooms §17)."""
 
 from __future__ import annotations
 
@@ -12,10 +13,13 @@ MOST_PER_DEVICE = 2
 
 
 class Turn(Protocol):
-    """Somebody's wish for an answer. ``asker`` is a peer id."""
+    """Somebody's wish for an answer. ``asker`` is a peer id; people have one conversation, each program its own."""
 
     @property
     def asker(self) -> str: ...
+
+    @property
+    def person(self) -> bool: ...
 
     def begin(self) -> None:
         """It is this one's turn; ``Turns.over`` ends it."""
@@ -27,21 +31,25 @@ class Turn(Protocol):
 
 
 class Turns:
-    """Oldest first. ``ready`` says whether a model can answer now; ``on_change`` hears that others wait than before."""
+    """Whoever may begin does, oldest first: at most ``most`` at a time, and one person's.
 
-    def __init__(self, ready: Callable[[], bool]) -> None:
+    ``ready`` says whether a model can answer now; ``on_change`` hears that others wait than before.
+    """
+
+    def __init__(self, ready: Callable[[], bool], most: Callable[[], int] = lambda: 1) -> None:
         self.on_change: Callable[[], None] = lambda: None
         self.waiting: tuple[Turn, ...] = ()
+        self.running: tuple[Turn, ...] = ()
         self._ready = ready
-        self._running: Turn | None = None
+        self._most = most
 
     @property
-    def running(self) -> Turn | None:
-        return self._running
+    def person_runs(self) -> bool:
+        return any(turn.person for turn in self.running)
 
     def ask(self, turn: Turn) -> None:
         """Begins at once or waits. RoomError when the queue, or this device's share of it, is full."""
-        if self._running is None and not self.waiting and self._ready():
+        if self._first(*self.waiting, turn) is turn:
             self.begin(turn)
             return
         if len(self.waiting) >= MOST_WAITING:
@@ -52,25 +60,30 @@ class Turns:
         turn.waits(len(self.waiting))
         self.on_change()
 
+    def _first(self, *turns: Turn) -> Turn | None:
+        """The oldest that may begin now; a person who waits for the people's running answer holds back nobody else."""
+        if not self._ready() or len(self.running) >= self._most():
+            return None
+        return next((turn for turn in turns if not (turn.person and self.person_runs)), None)
+
     def begin(self, turn: Turn) -> None:
         """Before anything that waits."""
-        self._running = turn
+        self.running = (*self.running, turn)
         turn.begin()
 
-    def over(self) -> None:
-        """The running answer ended."""
-        self._running = None
+    def over(self, turn: Turn) -> None:
+        """A running answer ended."""
+        self.running = tuple(other for other in self.running if other is not turn)
         self.next()
 
     def next(self) -> None:
-        """Lets the first that waits begin, if it can."""
-        if self._running is not None or not self.waiting or not self._ready():
-            return
-        first, self.waiting = self.waiting[0], self.waiting[1:]
-        self.on_change()
-        for place, turn in enumerate(self.waiting, start=1):
-            turn.waits(place)
-        self.begin(first)
+        """Lets those that wait begin, as many as can."""
+        while (first := self._first(*self.waiting)) is not None:
+            self.waiting = tuple(turn for turn in self.waiting if turn is not first)
+            self.on_change()
+            for place, turn in enumerate(self.waiting, start=1):
+                turn.waits(place)
+            self.begin(first)
 
     def drop(self, unwanted: Callable[[Turn], bool]) -> tuple[Turn, ...]:
         """Takes those out that wait in vain, and returns them."""

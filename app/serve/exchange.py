@@ -48,6 +48,8 @@ class Exchange:
         try:
             async for event in stream:
                 checker.check(event)
+                if isinstance(event, Started):
+                    self._ticket.begun()
                 part = self._written(event, writer)
                 if isinstance(event, Ended):
                     last, self.answered = part, True

@@ -1,48 +1,63 @@
-"""Requests wait here, in their order, so that one ask at a time goes to the room (spec: product A-003)."""
+"""Requests wait here, in their order: the room is asked one more when the answer before has begun.
+
+So the room has at most one that waits of this device, and itself decides how many it writes at a time
+(spec: product A-003).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections.abc import Callable
 
 from app.serve.errors import queue_full
 
 
 class Line:
-    """``most_waiting`` may wait behind the one whose turn it is; 0 takes a request only when idle."""
+    """``most_waiting`` may wait beside those that are answered; 0 takes a request only when idle."""
 
     def __init__(self, most_waiting: int) -> None:
+        self.on_begun: Callable[[], None] = lambda: None
         self._most_waiting = most_waiting
-        self._tickets: deque[Ticket] = deque()
+        self._waiting: list[Ticket] = []
+        self._begun: list[Ticket] = []
 
     @property
     def waiting(self) -> int:
-        return max(0, len(self._tickets) - 1)
+        """Behind others; the first of an idle room does not count."""
+        return len(self._waiting) if self._begun else max(0, len(self._waiting) - 1)
 
     def enter(self) -> Ticket:
         """Raises ApiError when the line is full. The ticket must ``leave``."""
-        if len(self._tickets) > self._most_waiting:
+        if (self._waiting or self._begun) and self.waiting >= self._most_waiting:
             raise queue_full()
         ticket = Ticket(self)
-        self._tickets.append(ticket)
-        self.advance()
+        self._waiting.append(ticket)
+        self._advance()
         return ticket
 
     def ahead_of(self, ticket: Ticket) -> int:
-        return self._tickets.index(ticket) if ticket in self._tickets else 0
+        return self._waiting.index(ticket) if ticket in self._waiting else 0
+
+    def begun(self, ticket: Ticket) -> None:
+        """Its answer is being written; whoever is next may ask."""
+        if ticket in self._waiting:
+            self._waiting.remove(ticket)
+            self._begun.append(ticket)
+            self._advance()
+            self.on_begun()
 
     def drop(self, ticket: Ticket) -> None:
-        if ticket in self._tickets:
-            self._tickets.remove(ticket)
-        self.advance()
+        self._waiting = [other for other in self._waiting if other is not ticket]
+        self._begun = [other for other in self._begun if other is not ticket]
+        self._advance()
 
-    def advance(self) -> None:
-        if self._tickets:
-            self._tickets[0].turn.set()
+    def _advance(self) -> None:
+        if self._waiting:
+            self._waiting[0].turn.set()
 
 
 class Ticket:
-    """A place in the line; ``turn`` is set when it is first."""
+    """A place in the line; ``turn`` is set when the room may be asked."""
 
     def __init__(self, line: Line) -> None:
         self.turn = asyncio.Event()
@@ -51,6 +66,9 @@ class Ticket:
     @property
     def ahead(self) -> int:
         return self._line.ahead_of(self)
+
+    def begun(self) -> None:
+        self._line.begun(self)
 
     def leave(self) -> None:
         self._line.drop(self)

@@ -27,7 +27,7 @@ class ClientCount:
 
 @dataclass(frozen=True)
 class ServeStatus:
-    """``tool``: the program heard last. ``waiting`` requests stand behind the one being answered."""
+    """``tool``: the program heard last. ``waiting`` requests stand behind those being answered."""
 
     phase: Phase = Phase.OFF
     tool: str = ""
@@ -45,9 +45,10 @@ class ServeStatus:
 
 
 class Tally:
-    """Counts what clients ask; tells ``on_change`` after every change."""
+    """Counts what clients ask; tells ``on_change`` after every change. ``waiting`` says how many requests wait."""
 
     def __init__(self, on_change: Callable[[ServeStatus], None]) -> None:
+        self.waiting: Callable[[], int] = lambda: 0
         self._on_change = on_change
         self._answered: OrderedDict[str, int] = OrderedDict()
         self._at_work: list[str] = []
@@ -58,7 +59,7 @@ class Tally:
     @property
     def status(self) -> ServeStatus:
         clients = tuple(ClientCount(name, count) for name, count in self._answered.items())
-        return ServeStatus(self._phase(), self._tool, clients, self.served, max(0, len(self._at_work) - 1))
+        return ServeStatus(self._phase(), self._tool, clients, self.served, self.waiting())
 
     def turn(self, *, on: bool) -> None:
         self._on = on
@@ -76,6 +77,9 @@ class Tally:
 
     def began(self, name: str) -> None:
         self._at_work.append(name)
+        self._on_change(self.status)
+
+    def changed(self) -> None:
         self._on_change(self.status)
 
     def ended(self, name: str, *, answered: bool) -> None:

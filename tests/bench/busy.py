@@ -15,7 +15,7 @@ from pathlib import Path
 
 from app.engine.arch import read_config
 from app.engine.gguf import GgufFile
-from app.engine.types import KvFormat, Part
+from app.engine.types import KvFormat, Part, Step
 from app.models.shelf import Shelf
 from app.room.compute import EngineCompute
 from app.room.ports import LoadRequest
@@ -33,10 +33,10 @@ async def busy_half() -> None:
 
 
 async def rate(compute: EngineCompute, words: int) -> float:
-    await compute.decode(5, 0)
+    await compute.step([Step([5], 0)])
     start = time.perf_counter()
     for position in range(1, words + 1):
-        await compute.decode(5, position)
+        await compute.step([Step([5], position)])
     return words / (time.perf_counter() - start)
 
 

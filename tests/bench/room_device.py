@@ -94,19 +94,21 @@ class MeasuredCompute(EngineCompute):
         self.times = self.times.plus(spent, time.perf_counter() - began)
         return result
 
-    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass) -> Floats:
-        return await self._counted(kind, super().tokens(ids, position, kind))
+    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
+        return await self._counted(kind, super().tokens(ids, position, kind, sequence))
 
-    async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
-        return await self._counted(kind, super().hidden(states, position, kind))
+    async def hidden(self, states: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
+        return await self._counted(kind, super().hidden(states, position, kind, sequence))
 
     @property
     def drafts(self) -> bool:
         return self.right is not None
 
-    async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
+    async def learn(
+        self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass, sequence: int = 0
+    ) -> None:
         if super().drafts:
-            await self._counted(kind, super().learn(ids, before, position, kind))
+            await self._counted(kind, super().learn(ids, before, position, kind, sequence))
 
     async def _counted(self, kind: ColumnClass, work: Coroutine[Any, Any, T]) -> T:
         """Reading a prompt is no part of writing."""
@@ -114,9 +116,9 @@ class MeasuredCompute(EngineCompute):
         self.times = self.times if kind is ColumnClass.STEP else before
         return result
 
-    async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
+    async def draft(self, token: int, before: Floats, position: int, count: int, sequence: int = 0) -> list[int]:
         if super().drafts:
-            await super().draft(token, before, position, count)
+            await super().draft(token, before, position, count, sequence)
         return [self._guess(at) for at in range(position + 1, position + 1 + count)]
 
     def _guess(self, position: int) -> int:

@@ -43,8 +43,8 @@ class TimedCompute(ToyCompute):
 
     step: float = 0.0
 
-    async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
-        done = await super().hidden(states, position, kind)
+    async def hidden(self, states: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
+        done = await super().hidden(states, position, kind, sequence)
         await asyncio.sleep(self.step * self._loaded().layers / LAYERS)
         return done
 

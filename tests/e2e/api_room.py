@@ -1,4 +1,4 @@
-"""A room of two processes on the nano model, and its API: what clients of others are tried on."""
+"""A room on the nano model, of two processes or of this one alone, and its API: what clients of others are tried on."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from app.room.assembly import Application, Network, assemble
 from app.room.ice import IceConfig
 from app.room.planner import SplitMode
 from app.room.settings import RoomSettings
+from app.room.signal_servers import SignalServer
 from app.room.state import Phase
 from app.serve.config import ServeConfig
 from app.serve.server import ApiServer
@@ -28,14 +29,15 @@ SETTINGS = RoomSettings(split=SplitMode.MEMORY, style=Style(wording=Wording.EXAC
 
 @dataclass(frozen=True)
 class ServedRoom:
-    """``url`` without a path; the model is split over this process and another."""
+    """``url`` without a path."""
 
     url: str
     application: Application
 
 
 @asynccontextmanager
-async def served_room(model: Path) -> AsyncIterator[ServedRoom]:
+async def served_room(model: Path, *, alone: bool = False) -> AsyncIterator[ServedRoom]:
+    """``alone``: this process holds the whole model; else it is split over this one and another."""
     offer_loopback()
     with tempfile.TemporaryDirectory() as home:
         before = os.environ.get("POOLED_HOME")
@@ -43,10 +45,8 @@ async def served_room(model: Path) -> AsyncIterator[ServedRoom]:
         try:
             async with room_server(5.0) as server, _room(server.label, model) as application:
                 code = await open_room(application, GB)
-                more = ("--model", str(model), "--name", "heron")
-                async with second_device(server, code, GB, 1, *more) as second:
-                    await let_in(application, second)
-                    await start_model(application, model.stem, fewest=1)
+                async with _beside(application, server, code, model, alone=alone):
+                    await start_model(application, model.stem, devices=1 if alone else 2, fewest=1)
                     async with _serving(application) as served:
                         yield served
                     application.room.handle(it.Leave())
@@ -55,6 +55,19 @@ async def served_room(model: Path) -> AsyncIterator[ServedRoom]:
             os.environ.pop("POOLED_HOME")
             if before is not None:
                 os.environ["POOLED_HOME"] = before
+
+
+@asynccontextmanager
+async def _beside(
+    application: Application, server: SignalServer, code: str, model: Path, *, alone: bool
+) -> AsyncIterator[None]:
+    """The second device, if there is one."""
+    if alone:
+        yield
+        return
+    async with second_device(server, code, GB, 1, "--model", str(model), "--name", "heron") as second:
+        await let_in(application, second)
+        yield
 
 
 @asynccontextmanager

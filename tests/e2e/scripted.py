@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.core.errors import GpuError
-from app.engine.types import Candidates, ColumnClass, Floats, Shaping
+from app.engine.types import Candidates, ColumnClass, Floats, Shaping, Step, Stepped
 from app.prompt.language import Language
 from app.room.ports import LoadRequest, Progress, State
 
@@ -52,6 +52,7 @@ class ScriptedCompute:
     prompt_chunk: int = 2048
     drafts: bool = False
     draft_model: bool = False
+    sequences: int = 1
     _answer: _Answer | None = None
     _prompted: bool = True
     _position: int = 0
@@ -63,7 +64,7 @@ class ScriptedCompute:
     async def unload(self) -> None:
         """There is nothing to free."""
 
-    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass) -> Floats:
+    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
         self.fed |= {position + i: token for i, token in enumerate(ids)}
         self._position, self._columns = position, len(ids)
         if kind is ColumnClass.STEP:
@@ -73,7 +74,7 @@ class ScriptedCompute:
             self._prompted = True
         return np.zeros((len(ids), HIDDEN), np.float32)
 
-    async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
+    async def hidden(self, states: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
         return states
 
     def _follow(self, position: int, token: int) -> None:
@@ -110,27 +111,30 @@ class ScriptedCompute:
             raise OffScript(f"The answer may not say {said!r} here.", "Change the script, or mend the grammar.")
         return Candidates(np.array([token], np.int32), np.zeros(1, np.float32), 0.0, 0)
 
-    async def decode(self, token: int, position: int) -> Candidates:
-        states = await self.tokens([token], position, ColumnClass.STEP)
-        return (await self.candidates(states))[0]
+    async def step(self, steps: Sequence[Step]) -> list[Stepped]:
+        (step,) = steps
+        states = await self.tokens(step.ids, step.position, ColumnClass.STEP)
+        return [Stepped(await self.candidates(states), None)]
 
     async def reset(self) -> None:
         """What was fed is kept by position."""
 
-    async def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+    async def guesses(self, ids: Sequence[int], count: int, sequence: int = 0) -> list[int]:
         """There is no draft model."""
         return []
 
-    async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
+    async def learn(
+        self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass, sequence: int = 0
+    ) -> None:
         """There is no draft block."""
 
-    async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
+    async def draft(self, token: int, before: Floats, position: int, count: int, sequence: int = 0) -> list[int]:
         return []
 
-    async def save(self, name: str, end: int) -> None:
+    async def save(self, name: str, end: int, sequence: int = 0) -> None:
         """A script goes on from anywhere."""
 
-    async def restore(self, name: str) -> int:
+    async def restore(self, name: str, sequence: int = 0) -> int:
         raise AssertionError("nothing is kept")
 
     async def drop(self, name: str) -> None:
@@ -139,10 +143,10 @@ class ScriptedCompute:
     async def saved(self) -> list[str]:
         return []
 
-    async def export(self) -> State:
+    async def export(self, sequence: int = 0) -> State:
         raise AssertionError("nothing is kept")
 
-    async def adopt(self, name: str, state: State) -> None:
+    async def adopt(self, name: str, state: State, sequence: int = 0) -> None:
         raise AssertionError("nothing is kept")
 
 

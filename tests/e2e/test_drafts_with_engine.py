@@ -17,7 +17,7 @@ from app.room.chain import Chain
 from app.room.checkpoints import Keep
 from app.room.copies import Copies, DiskCopies
 from app.room.drafter import LookupWidths, Source
-from app.room.held import Held
+from app.room.lanes import Lane
 from app.room.saves import Saves
 from tests.e2e.engines import EngineLine, engine_line
 from tests.room.line import Answer, depth
@@ -46,7 +46,7 @@ class Round:
 def guessing(answer: Sequence[int], wrong_every: int) -> Callable[..., Awaitable[list[int]]]:
     """The draft block's place taken by guesses of which one in ``wrong_every`` is wrong."""
 
-    async def draft(_token: int, _before: object, position: int, count: int) -> list[int]:
+    async def draft(_token: int, _before: object, position: int, count: int, _sequence: int) -> list[int]:
         places = range(position + 1, position + 1 + count)
         return [7 if p % wrong_every == 0 or p >= len(answer) else answer[p] for p in places]
 
@@ -106,7 +106,7 @@ class Conversation:
     """A line that keeps its answers' states."""
 
     def __init__(self, line: EngineLine, copies: Copies) -> None:
-        self.line, self._held = line, Held()
+        self.line, self._lane = line, Lane()
         self._saves = Saves(line.computes[0], copies)
 
     async def online(self) -> None:
@@ -115,10 +115,9 @@ class Conversation:
         self._saves.online(self.line.chain)
 
     async def ask(self, ids: Sequence[int]) -> Answer:
-        held, start = await self._saves.resume(self.line.chain, self._held, ids)
+        held, start = await self._saves.resume(self.line.chain, self._lane, ids)
         got = await self.line.answer(ids, 12, held=held, start=start, context=512)
-        self._held = got.held
-        self._held = await self._saves.keep(self.line.chain, self._held, Keep.ANSWER)
+        self._lane.held = await self._saves.keep(self.line.chain, self._lane, got.held, Keep.ANSWER)
         return got
 
     async def close(self) -> None:

@@ -14,7 +14,7 @@ from app.engine.device import Gpu
 from app.engine.draft_model import DraftModel, plan_draft
 from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
-from app.engine.options import Options, taken_bytes
+from app.engine.options import MOST_SEQUENCES, Options, taken_bytes
 from app.engine.types import ColumnClass, Part
 from tests.engine.models import Shape, write_model
 
@@ -76,9 +76,9 @@ def test_what_was_only_read_is_not_read_again(
     read: list[int] = []
     tokens = Engine.tokens
 
-    def counted(engine: Engine, ids: Sequence[int], position: int, kind: ColumnClass) -> object:
+    def counted(engine: Engine, ids: Sequence[int], position: int, kind: ColumnClass, sequence: int) -> object:
         read.append(len(ids))
-        return tokens(engine, ids, position, kind)
+        return tokens(engine, ids, position, kind, sequence)
 
     monkeypatch.setattr(Engine, "tokens", counted)
     fresh = [7, *IDS]
@@ -88,6 +88,18 @@ def test_what_was_only_read_is_not_read_again(
     found = draft.guesses(fresh[:50], 4)
     assert draft.guesses([*fresh[:50], *found, 3], 2)
     assert read == [29, 20, 1]
+
+
+def test_conversations_of_several_sequences_do_not_disturb_one_another(
+    draft: DraftModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = draft.guesses(IDS[:40], 4), draft.guesses(IDS[5:40], 4)
+    assert [draft.guesses(IDS[:40], 4, 1), draft.guesses(IDS[5:40], 4, 2)] == [first, second]
+    read: list[int] = []
+    monkeypatch.setattr(Engine, "tokens", lambda _engine, ids, *_: read.append(len(ids)))
+    assert [draft.guesses(IDS[:40], 4, 1), draft.guesses(IDS[5:40], 4, 2)] == [first, second]
+    assert not read
+    assert draft.guesses(IDS[:40], 4, 4) == []
 
 
 def test_it_guesses_up_to_the_end_of_its_context_and_not_past_it(draft: DraftModel) -> None:
@@ -111,10 +123,14 @@ def test_it_needs_the_same_tokens_and_room_beside_the_model(
     large, small = files
     plan = plan_draft(large, WHOLE, OPTIONS, small, gpu)
     own = taken_bytes(large, WHOLE, OPTIONS, gpu.info.binding)
-    assert plan.options.context == OPTIONS.context
-    with pytest.raises(OutOfMemory):
-        plan_draft(large, WHOLE, replace(OPTIONS, pledge=own + plan.options.pledge - 1), small, gpu)
+    assert (plan.options.context, plan.options.sequences) == (OPTIONS.context, MOST_SEQUENCES)
     assert plan_draft(large, WHOLE, replace(OPTIONS, pledge=own + plan.options.pledge), small, gpu) == plan
+    tight = plan_draft(large, WHOLE, replace(OPTIONS, pledge=own + plan.options.pledge - 1), small, gpu)
+    assert tight.options.sequences == 1
+    with pytest.raises(OutOfMemory):
+        plan_draft(large, WHOLE, replace(OPTIONS, pledge=own + tight.options.pledge - 1), small, gpu)
+    share = replace(WHOLE, hi=1)
+    assert plan_draft(large, share, OPTIONS, small, gpu).options.sequences == 1
     other = GgufFile.open(write_model(tmp_path / "other.gguf", replace(SMALL, vocab=640)))
     with pytest.raises(ModelError, match="other tokens"):
         plan_draft(large, WHOLE, OPTIONS, other, gpu)

@@ -203,7 +203,7 @@ async def _goes_on(made: Line, got: Answer) -> None:
     held = plain.held.cut(got.held.end)
     for compute in reference.computes:
         assert isinstance(compute, ToyCompute)
-        compute.committed = compute.end = held.end
+        compute.model.committed = compute.model.end = held.end
     expected_words = await reference.answer(more, 12, held=held, start=held.end)
     await reference.close()
     assert again.ids == expected_words.ids

@@ -158,7 +158,7 @@ async def test_a_draft_block_has_learned_everything_when_a_state_is_kept(lines: 
     made, seen = lines[-1], list[int]()
     made.chain.depth = depth(0)
     first = await made.answer(IDS, 60)
-    await made.chain.reset()
+    await toy(made).reset()
     toy(made).shown.clear()
 
     async def keep(held: object, mark: Mark) -> object:

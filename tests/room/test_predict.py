@@ -145,9 +145,9 @@ class PacedCompute(ToyCompute):
     clock: VirtualClock = field(default_factory=VirtualClock)
     layer_s: float = 0.0
 
-    async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
+    async def hidden(self, states: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
         until = self.clock.now() + self.layer_s * self._loaded().layers
-        done = await super().hidden(states, position, kind)
+        done = await super().hidden(states, position, kind, sequence)
         while self.clock.now() < until - 1e-9:  # noqa: ASYNC110
             await asyncio.sleep(0)
         return done

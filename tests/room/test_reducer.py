@@ -172,6 +172,19 @@ def test_regenerate_marks_the_old_pair(online: RoomState) -> None:
     assert [item.replaced for item in again.transcript] == [True, False]
 
 
+def test_continue_and_regenerate_are_the_peoples_though_a_program_was_answered_since(online: RoomState) -> None:
+    capped = after(ev.AnswerText("One,"), ev.AnswerEnded("1 tok", 9, 99, capped=True), state=asked(online))
+    program = ev.AnswerBegan("p1", HERON.id, "heron", "Ask", client="a tool")
+    since = after(program, ev.AnswerText("A tool's."), ev.AnswerEnded("2 tok", 9, 99), state=capped)
+    on = after(ev.AnswerText(" two"), state=asked(since, continued=True))
+    assert [(item.id, item.answer, item.live) for item in on.transcript] == [
+        ("p1", "A tool's.", False),
+        ("q1", "One, two", True),
+    ]
+    again = after(ev.LastReplaced(), state=since)
+    assert [(item.id, item.replaced) for item in again.transcript] == [("q1", True), ("p1", False)]
+
+
 def test_held_answer_names_the_device_and_goes_on(online: RoomState) -> None:
     held = after(ev.WentSilent(HERON.id, holds_answer=True), state=asked(online))
     assert (held.phase, held.held_by) == (Phase.HELD, "heron")

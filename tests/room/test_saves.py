@@ -16,6 +16,7 @@ from app.room.checkpoints import Keep, Mark
 from app.room.copies import DiskCopies, NoCopies
 from app.room.frame import DROP_ALL
 from app.room.held import Held
+from app.room.lanes import Lane
 from app.room.laps import LapFailed
 from app.room.ports import LoadRequest
 from app.room.saves import Saves
@@ -36,7 +37,7 @@ class Room:
         self.line = Line([self.host, self.worker], self.record, (CUT,), TABLE)
         self.copies = copies
         self.saves = Saves(self.host, copies[0] if copies else NoCopies())
-        self.held = Held()
+        self.lane = Lane()
 
     async def start(self, answers: int = 2) -> Room:
         request = LoadRequest(self.record.key, REQUEST.part, 2048, KvFormat.F16, PLEDGE)
@@ -58,15 +59,14 @@ class Room:
     async def ask(self, ids: Sequence[int], most: int = 20, marks: Sequence[Mark] = ()) -> Answer:
         """As a conversation does it: go on from the best beginning, keep what came of it."""
         chain = self.line.chain
-        held, start = await self.saves.resume(chain, self.held, ids)
+        held, start = await self.saves.resume(chain, self.lane, ids)
 
         async def keep(held: Held, mark: Mark) -> Held:
-            return await self.saves.keep(chain, held, mark.keep)
+            return await self.saves.keep(chain, self.lane, held, mark.keep)
 
         wanted = self.saves.marks(chain, marks, ids, start)
         got = await self.line.answer(ids, most, held=held, start=start, marks=wanted, keep=keep)
-        self.held = got.held
-        self.held = await self.saves.keep(chain, self.held, Keep.ANSWER)
+        self.lane.held = await self.saves.keep(chain, self.lane, got.held, Keep.ANSWER)
         await asyncio.sleep(0)
         return got
 

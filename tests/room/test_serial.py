@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from app.engine.types import ColumnClass, KvFormat, Part
+from app.engine.types import ColumnClass, KvFormat, Part, Step
 from app.room.ports import LoadRequest
 from app.room.serial import SerialCompute
 from tests.room.toy import ToyCompute
@@ -19,14 +19,14 @@ async def test_a_call_waits_for_a_load_to_end() -> None:
     compute = SerialCompute(toy)
     loading = asyncio.create_task(compute.load(REQUEST, lambda _share: None))
     await asyncio.sleep(0)
-    word = asyncio.create_task(compute.decode(1, 0))
+    word = asyncio.create_task(compute.step([Step([1], 0)]))
     for _ in range(5):
         await asyncio.sleep(0)
     assert not word.done()
     assert toy.slow_load is not None
     toy.slow_load.set()
     await loading
-    assert (await word).best in range(97, 123)
+    assert (await word)[0].candidates[0].best in range(97, 123)
 
 
 async def test_a_cancelled_load_gives_its_turn_away() -> None:

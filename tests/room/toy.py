@@ -11,7 +11,7 @@ import numpy as np
 
 from app.core.errors import DeviceLost, GpuError, OutOfMemory, PooledError, StateError
 from app.engine.shaping import best_of
-from app.engine.types import Candidates, ColumnClass, Floats, Part, Sampling, Shaping
+from app.engine.types import STEP_COLUMNS, Candidates, ColumnClass, Floats, Part, Sampling, Shaping, Step, Stepped
 from app.models.table import Contexts, ModelRecord, ModelTable
 from app.prompt.chatml import ChatMl
 from app.prompt.language import Language
@@ -101,9 +101,13 @@ class Rows:
 
 
 class ToyModel:
-    """Weights, and the rows every layer keeps of what it has seen."""
+    """Weights, and the rows every layer keeps of what it has seen of one conversation.
+
+    A recurrent one could go back from ``end`` to ``committed``.
+    """
 
     def __init__(self) -> None:
+        self.committed = self.end = 0
         draw = np.random.default_rng(7)
         self.embed = draw.normal(size=(VOCAB, HIDDEN)).astype(np.float32)
         self.own = draw.normal(size=(LAYERS, HIDDEN, HIDDEN)).astype(np.float32) / 2
@@ -185,9 +189,12 @@ class ToyCompute:
     A hybrid goes back over its last step only, and keeps what it was told to as long as there is room for it.
     ``shown`` is what the draft block saw: token and state before it, by position; ``fed`` what the model did.
     ``small`` is the draft model, loaded where a load asks for one; ``asked`` is what it was given.
+    A whole model has ``lanes`` sequences; ``passes`` are the sequences of every pass of steps.
     """
 
-    model: ToyModel = field(default_factory=ToyModel)
+    lanes: int = 1
+    models: list[ToyModel] = field(default_factory=lambda: [ToyModel()])
+    passes: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     part: Part | None = None
     loads: list[LoadRequest] = field(default_factory=list[LoadRequest])
     prompt_columns: int = 0
@@ -200,8 +207,6 @@ class ToyCompute:
     lost: bool = False
     """The GPU is gone until something is loaded."""
     room: int = 99
-    committed: int = 0
-    end: int = 0
     fed: dict[int, int] = field(default_factory=dict[int, int])
     shown: dict[int, tuple[int, Floats]] = field(default_factory=dict[int, tuple[int, Floats]])
     kept: dict[str, State] = field(default_factory=dict[str, State])
@@ -212,6 +217,15 @@ class ToyCompute:
     """Columns of every call."""
 
     chunk: int = 512
+
+    @property
+    def model(self) -> ToyModel:
+        return self.models[0]
+
+    @property
+    def sequences(self) -> int:
+        whole = self.part is not None and self.part.embed and self.part.layers == LAYERS
+        return self.lanes if whole else 1
 
     @property
     def prompt_chunk(self) -> int:
@@ -226,9 +240,9 @@ class ToyCompute:
             raise GpuError("The GPU is full.", "Lend less.")
         self.lost = False
         self.loads.append(request)
-        self.part, self.model = request.part, ToyModel()
+        self.part, self.models = request.part, [ToyModel() for _ in range(self.lanes)]
         self.hybrid = TABLE.get(request.model).hybrid
-        self.kept, self.committed, self.end = {}, 0, 0
+        self.kept = {}
         progress(1.0)
 
     async def unload(self) -> None:
@@ -241,23 +255,23 @@ class ToyCompute:
             raise PooledError("Nothing is loaded.")
         return self.part
 
-    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass) -> Floats:
+    async def tokens(self, ids: Sequence[int], position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
         assert self._loaded().embed
         self.fed |= {position + i: token for i, token in enumerate(ids)}
-        return await self.hidden(self.model.embed[list(ids)], position, kind)
+        return await self.hidden(self.model.embed[list(ids)], position, kind, sequence)
 
-    async def hidden(self, states: Floats, position: int, kind: ColumnClass) -> Floats:
-        part = self._loaded()
+    async def hidden(self, states: Floats, position: int, kind: ColumnClass, sequence: int = 0) -> Floats:
+        part, model = self._loaded(), self.models[sequence]
         await asyncio.sleep(0)
         if kind is ColumnClass.PROMPT:
             self.prompt_columns += states.shape[0]
         else:
             self.step_columns += states.shape[0]
-        if self.hybrid and not (position == 0 or self.committed <= position <= self.end):
-            raise StateError(f"Position {position} after {self.committed} to {self.end}.")
-        self.end = position + states.shape[0]
-        self.committed = position if kind is ColumnClass.STEP else self.end
-        return self.model.run(states, position, kind, range(part.lo, part.hi))
+        if self.hybrid and not (position == 0 or model.committed <= position <= model.end):
+            raise StateError(f"Position {position} after {model.committed} to {model.end}.")
+        model.end = position + states.shape[0]
+        model.committed = position if kind is ColumnClass.STEP else model.end
+        return model.run(states, position, kind, range(part.lo, part.hi))
 
     async def candidates(self, states: Floats, shaping: Shaping | None = None) -> list[Candidates]:
         assert self._loaded().head
@@ -265,23 +279,30 @@ class ToyCompute:
             self.model.candidates(state, one) for state, one in zip(states, _each(shaping, len(states)), strict=True)
         ]
 
-    async def decode(self, token: int, position: int) -> Candidates:
-        states = await self.tokens([token], position, ColumnClass.STEP)
-        return self.model.candidates(states[-1])
+    async def step(self, steps: Sequence[Step]) -> list[Stepped]:
+        assert sum(len(step.ids) for step in steps) <= STEP_COLUMNS
+        self.passes.append(tuple(step.sequence for step in steps))
+        return [await self._stepped(step) for step in steps]
+
+    async def _stepped(self, step: Step) -> Stepped:
+        states = await self.tokens(step.ids, step.position, ColumnClass.STEP, step.sequence)
+        return Stepped(await self.candidates(states), states if self.drafts else None)
 
     async def reset(self) -> None:
-        self.model.rows = [Rows() for _ in range(LAYERS)]
-        self.committed = self.end = 0
+        for model in self.models:
+            model.rows, model.committed, model.end = [Rows() for _ in range(LAYERS)], 0, 0
 
     @property
     def drafts(self) -> bool:
-        return self.guess is not None and self._loaded().draft
+        return self.guess is not None and self.part is not None and self.part.draft
 
-    async def learn(self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass) -> None:
+    async def learn(
+        self, ids: Sequence[int], before: Floats, position: int, kind: ColumnClass, sequence: int = 0
+    ) -> None:
         self.learned.append(len(ids))
         self.shown |= {position + i: (token, before[i]) for i, token in enumerate(ids)}
 
-    async def draft(self, token: int, before: Floats, position: int, count: int) -> list[int]:
+    async def draft(self, token: int, before: Floats, position: int, count: int, sequence: int = 0) -> list[int]:
         assert self.guess
         self.shown[position] = (token, before)
         return self.guess(position + 1, count)
@@ -290,7 +311,7 @@ class ToyCompute:
     def draft_model(self) -> bool:
         return self.small is not None and bool(self.loads[-1].draft)
 
-    async def guesses(self, ids: Sequence[int], count: int) -> list[int]:
+    async def guesses(self, ids: Sequence[int], count: int, sequence: int = 0) -> list[int]:
         assert self.small
         self.asked.append((len(ids), count))
         return self.small(ids, count) if count else []
@@ -299,28 +320,29 @@ class ToyCompute:
     def signature(self) -> str:
         return f"toy {self.part}" if self.part else ""
 
-    async def save(self, name: str, end: int) -> None:
+    async def save(self, name: str, end: int, sequence: int = 0) -> None:
         """Kept as the rows of every layer, one after another."""
         if len(self.kept) >= self.room:
             raise OutOfMemory("There is no room for another one.")
-        if not self.committed < end <= self.end and end != self.end:
+        model = self.models[sequence]
+        if not model.committed < end <= model.end and end != model.end:
             raise StateError(f"Not to {end}.")
-        self.end = self.committed = end
-        self.kept[name] = await self.export()
+        model.end = model.committed = end
+        self.kept[name] = await self.export(sequence)
 
-    async def export(self) -> State:
-        part = self._loaded()
-        rows = [self.model.rows[i].data[: self.end] for i in range(part.lo, part.hi)]
-        return State(self.end, np.stack(rows).astype(np.float32).reshape(-1).view(np.uint8))
+    async def export(self, sequence: int = 0) -> State:
+        part, model = self._loaded(), self.models[sequence]
+        rows = [model.rows[i].data[: model.end] for i in range(part.lo, part.hi)]
+        return State(model.end, np.stack(rows).astype(np.float32).reshape(-1).view(np.uint8))
 
-    async def restore(self, name: str) -> int:
+    async def restore(self, name: str, sequence: int = 0) -> int:
         if name not in self.kept:
             raise StateError(f"There is no {name}.")
-        state, part = self.kept[name], self._loaded()
+        state, part, model = self.kept[name], self._loaded(), self.models[sequence]
         rows = state.data.view(np.float32).reshape(part.layers, state.end, HIDDEN)
         for i in range(part.layers):
-            self.model.rows[part.lo + i] = Rows(rows[i])
-        self.committed = self.end = state.end
+            model.rows[part.lo + i] = Rows(rows[i])
+        model.committed = model.end = state.end
         self.restored.append(state.end)
         return state.end
 
@@ -330,5 +352,5 @@ class ToyCompute:
     async def saved(self) -> list[str]:
         return list(self.kept)
 
-    async def adopt(self, name: str, state: State) -> None:
+    async def adopt(self, name: str, state: State, sequence: int = 0) -> None:
         self.kept[name] = state

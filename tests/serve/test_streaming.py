@@ -20,6 +20,7 @@ from app.serve.exchange import Exchange
 from app.serve.line import Line
 from tests.serve.scripted import (
     HELLO,
+    STARTED,
     HandTiming,
     Pause,
     ScriptedAnswers,
@@ -127,7 +128,7 @@ async def test_a_client_that_hangs_up_frees_the_room_at_once(path: str, stream: 
         assert serving.server.status.served == 1
 
 
-async def test_one_ask_at_a_time_in_order_and_no_more_than_may_wait() -> None:
+async def test_one_at_a_time_waits_in_the_room_in_order_and_no_more_than_may_here() -> None:
     pauses = [Pause() for _ in range(3)]
     answers = ScriptedAnswers(*([pause, *HELLO] for pause in pauses))
     config = ServeConfig(port=0, max_queue=2)
@@ -148,6 +149,26 @@ async def test_one_ask_at_a_time_in_order_and_no_more_than_may_wait() -> None:
             assert (await task).status == 200
     assert answers.most_open == 1
     assert [ask.messages[0].text for ask in answers.asks] == ["0", "1", "2"]
+
+
+async def test_the_next_is_asked_when_the_answer_before_has_begun() -> None:
+    """The room itself says how many it writes at a time."""
+    waits, writes = Pause(), Pause()
+    answers = ScriptedAnswers([waits, STARTED, writes, *HELLO[1:]], HELLO)
+    watch = Watch()
+    async with Serving(answers, on_change=watch) as serving, aiohttp.ClientSession() as session:
+        first = asyncio.create_task(session.post(serving.url + CHAT, json=BODIES[CHAT]))
+        await waits.reached.wait()
+        second = asyncio.create_task(session.post(serving.url + CHAT, json=BODIES[CHAT]))
+        await watch.waiting(1)
+        assert len(answers.asks) == 1
+        waits.go.set()
+        await writes.reached.wait()
+        assert (await second).status == 200
+        assert (answers.most_open, first.done()) == (2, False)
+        writes.go.set()
+        assert (await first).status == 200
+    assert (watch.status.waiting, serving.server.status.served) == (0, 2)
 
 
 async def test_a_queue_of_none_takes_a_request_only_when_idle() -> None:
@@ -238,10 +259,10 @@ async def test_a_client_that_does_not_read_is_hung_up_on_and_the_next_one_answer
     async with Serving(long, timing=timing, on_change=heard) as serving, aiohttp.ClientSession() as session:
         writer = await unread(serving)
         await heard.waiting(0)
-        second = asyncio.create_task(session.post(serving.url + CHAT, json=BODIES[CHAT]))
-        await heard.waiting(1)
         passing = asyncio.create_task(pass_all_time(timing))
-        assert (await second).status == 200
+        await long.freed.wait()
+        async with session.post(serving.url + CHAT, json=BODIES[CHAT]) as second:
+            assert second.status == 200
         passing.cancel()
         writer.close()
     assert (long.open, heard.status.served) == (0, 1)

@@ -62,6 +62,7 @@ class AskAnswer(Answering):
             sampling=self.sampling,
             marks=self._marks,
             steering=self.ready.steering,
+            shared=self.prompt.fixed,
         )
 
     def _marks(self) -> list[Mark]:

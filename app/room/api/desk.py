@@ -24,7 +24,6 @@ from app.room.drafter import Source
 from app.room.events import Member
 from app.room.generate import Ending
 from app.room.names import clean_name
-from app.room.screens import pieces as screen_pieces
 from app.room.tasks import Tasks
 from app.room.turns import Turn
 
@@ -53,6 +52,7 @@ class _Waiting:
     now: AskAnswer
     name: str
     desk: AskDesk
+    person: bool = False
 
     @property
     def asker(self) -> str:
@@ -79,13 +79,14 @@ class AskDesk:
         self._ports = ports
         self._tasks = Tasks()
         self._voice: tuple[str, Voice] | None = None
-        self._now: _Waiting | None = None
+        self._running: tuple[_Waiting, ...] = ()
         self._early: set[tuple[str, str]] = set()
 
     @property
     def now(self) -> AskAnswer | None:
-        """The answer to a program that is being written."""
-        return self._now.now if self._now is not None else None
+        """The answer to a program that is being written, of several the one that is shown."""
+        running = [waiting.now for waiting in self._running]
+        return next((now for now in running if self._ports.screens.shows(now.shown)), running[0] if running else None)
 
     def tell(self, now: AskAnswer, message: m.Message) -> None:
         tell_one(self._ports.crowd, now.asker, message)
@@ -174,14 +175,13 @@ class AskDesk:
     # -- answering ----------------------------------------------------------------------------------------------
 
     def answer(self, waiting: _Waiting) -> None:
-        self._now = waiting
+        self._running = (*self._running, waiting)
         self._tasks.start(self._answer(waiting), "answer a program", lambda _error: self._broke(waiting))
 
     async def _answer(self, waiting: _Waiting) -> None:
         now, ports = waiting.now, self._ports
         try:
             ending = await ports.writer.write(waiting)
-            await ports.writer.save()
             now.flush()
             self._remember(now, ending)
             self._ended(now, ending)
@@ -190,13 +190,13 @@ class AskDesk:
         except PooledError as error:
             self._failed(now, str(error))
         finally:
-            self._now = None
-        ports.turns.over()
+            self._running = tuple(other for other in self._running if other is not waiting)
+        ports.turns.over(waiting)
 
     def _broke(self, waiting: _Waiting) -> None:
         """Nobody waits for an answer that met a fault of our own."""
         self._failed(waiting.now, BROKE)
-        self._ports.turns.over()
+        self._ports.turns.over(waiting)
 
     async def draft(self, now: AskAnswer, running: Running) -> Draft:
         """The prompt of the first attempt stays that of all."""
@@ -219,15 +219,14 @@ class AskDesk:
         shown = m.AnswerStart(
             name=name[:200], text=_question(now.ask), asker=now.asker, mid=now.mid, api=1, client=now.ask.client
         )
-        self._ports.screens.tell(shown, now.asker)
+        now.shown = self._ports.screens.begin(shown, now.asker)
 
     def _said(self, now: AskAnswer, pieces: tuple[Piece, ...], source: Source) -> None:
         for piece in pieces:
             for message in piece_messages(piece, now.rid):
                 self.tell(now, message)
-        text = "".join(map(_shown, pieces))
-        for shown in screen_pieces(text, int(source)):
-            self._ports.screens.tell(shown, now.asker)
+        if now.shown is not None:
+            now.shown.say("".join(map(_shown, pieces)), int(source))
 
     def _ended(self, now: AskAnswer, ending: Ending) -> None:
         reason = Reason.STOP_SEQUENCE if now.stops.hit else REASONS[ending]
@@ -252,8 +251,10 @@ class AskDesk:
             reused=min(now.reused, len(now.prompt.ids)),
             err=m.line(why),
         )
-        self._ports.figures.tell(now, live=False)
-        self._ports.screens.tell(m.AnswerDone(stats=done.stats, ctx=done.ctx, failed=done.failed, api=1), now.asker)
+        if now.shown is not None:
+            if self._ports.screens.shows(now.shown):
+                self._ports.figures.tell(now, live=False)
+            now.shown.end(m.AnswerDone(stats=done.stats, ctx=done.ctx, failed=done.failed, api=1))
         self.tell(now, done)
 
     def _remember(self, now: AskAnswer, ending: Ending) -> None:
@@ -266,28 +267,31 @@ class AskDesk:
     # -- ending -------------------------------------------------------------------------------------------------
 
     def stop(self, by: str, rid: str = "") -> None:
-        """The asker, the model host and the creator may stop what is being written; an asker also what waits."""
-        crowd = self._ports.crowd
-        running = self._now
-        if running is not None and self._named(running, by, rid, others=by in {crowd.me, crowd.creator}):
-            self._ports.writer.stop(running)
+        """An asker may stop its ask of a name, begun or not; without one the asker, the model host and the creator may
+        stop what is shown being written."""
+        for running in self._running:
+            if self._named(running, by, rid) if rid else self._seen(running, by):
+                self._ports.writer.stop(running)
         if rid:
             checked = {(by, rid)} & self._early
             self._early -= checked
-            if checked or self._ports.turns.drop(lambda turn: self._named(turn, by, rid, others=False)):
+            if checked or self._ports.turns.drop(lambda turn: self._named(turn, by, rid)):
                 self._refuse(by, rid, Refusal.GONE, "The request was taken back.")
 
-    def _named(self, turn: Turn, by: str, rid: str, *, others: bool) -> bool:
-        if not isinstance(turn, _Waiting):
-            return False
-        return (turn.now.asker == by and rid in ("", turn.now.rid)) or (others and not rid)
+    def _named(self, turn: Turn, by: str, rid: str) -> bool:
+        return isinstance(turn, _Waiting) and (turn.now.asker, turn.now.rid) == (by, rid)
+
+    def _seen(self, running: _Waiting, by: str) -> bool:
+        crowd = self._ports.crowd
+        return self._ports.screens.shows(running.now.shown) and by in {running.now.asker, crowd.me, crowd.creator}
 
     def member_left(self, id: str) -> None:
-        """Nobody is there to hear the answer."""
+        """Nobody is there to hear the answers."""
         self._ports.turns.drop(lambda turn: isinstance(turn, _Waiting) and turn.now.asker == id)
         self._early = {(asker, rid) for asker, rid in self._early if asker != id}
-        if self._now is not None and self._now.asker == id:
-            self._ports.writer.stop(self._now)
+        for running in self._running:
+            if running.now.asker == id:
+                self._ports.writer.stop(running)
 
     def ended(self, why: str) -> None:
         """The model does not run any more."""

@@ -69,7 +69,8 @@ class SideColumn(QWidget):
 
     def display(self, state: RoomState) -> None:
         first = next((item.question for item in state.transcript if not item.hidden), "")
-        self.new_chat.setEnabled(state.phase.has_model and bool(state.transcript) and state.live is None)
+        talking = state.live is not None and not state.live.client
+        self.new_chat.setEnabled(state.phase.has_model and bool(state.transcript) and not talking)
         if first != self._title:
             self._title = first
             self._show_title()
