@@ -197,6 +197,15 @@ class Chain:
             self._measured(began, own_until)
         return stepped
 
+    async def greedy(self, token: int, position: int, stops: Sequence[int], count: int, sequence: int = 0) -> list[int]:
+        """The likeliest words after ``token`` where this device is alone: each is drawn on the GPU, none waited for."""
+        began, undisturbed = self._clock.now(), not self._under_way
+        words = await self._own(self._compute.greedy(token, position, stops, count, sequence))
+        if undisturbed and not self._under_way:
+            seconds = (self._clock.now() - began) / len(words)
+            self.stats = self.stats.measured(seconds, seconds)
+        return words
+
     async def _at_once(self, step: Step) -> tuple[Stepped, float]:
         (stepped,) = await self._own(self._compute.step([step]))
         return stepped, self._clock.now()

@@ -115,6 +115,9 @@ class EngineCompute:
     async def step(self, steps: Sequence[Step]) -> list[Stepped]:
         return await self._call(lambda: self._loaded().step(steps, states=self.drafts))
 
+    async def greedy(self, token: int, position: int, stops: Sequence[int], count: int, sequence: int = 0) -> list[int]:
+        return await self._call(lambda: list(self._loaded().greedy(token, position, stops, count, sequence)))
+
     async def reset(self) -> None:
         """Position 0 starts afresh in any model, so there is nothing to clear."""
 

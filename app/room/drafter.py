@@ -94,6 +94,11 @@ class Drafter:
         elif compute.draft_model and verifies:
             self._guesser = ModelGuesser(compute, self._ids, sequence)
 
+    @property
+    def idle(self) -> bool:
+        """Whether there never is a guess."""
+        return self._guesser is None and not self._widths.careful and not self._widths.bold
+
     def said(self, token: int) -> None:
         """One more token of the answer, the next to be verified."""
         if self._index is None:

@@ -14,6 +14,7 @@ from enum import Enum
 from itertools import pairwise
 
 from app.core.clock import Clock
+from app.engine.ops.select import MAX_STOPS
 from app.engine.types import STEP_COLUMNS, Candidates, ColumnClass, Floats, Sampling, Stepped
 from app.room.chain import NOT_A_NUMBER, Chain, Shape
 from app.room.checkpoints import Mark
@@ -25,6 +26,8 @@ from app.room.segments import Fed, Segment, feed_plan, rounds
 from app.room.steering import Free, Steering
 
 ROUNDS_IN_FLIGHT = 6
+AHEAD_SECONDS = 0.03
+MOST_AHEAD = 32
 
 Choose = Callable[[Candidates, Sampling, int], int]
 """Picks the token of an absolute position."""
@@ -78,6 +81,7 @@ class Generation:
     stopping: bool = False
     answer: list[int] = field(default_factory=list[int])
     prompt_seconds: float = 0.0
+    seconds_a_word: float = 0.0
 
     async def run(self) -> Ending:
         """Raises LapFailed; ``held`` is exact in any case but that one."""
@@ -93,7 +97,8 @@ class Generation:
         self.prompt_seconds = self.clock.now() - began
         ending = self._say(token, Source.SAMPLED)
         while ending is None:
-            token, ending = await self._advance(token)
+            count = self._ahead()
+            token, ending = await (self._burst(token, count) if count > 1 else self._advance(token))
         await self.drafter.settle()
         return ending
 
@@ -162,8 +167,39 @@ class Generation:
             if ending is not None or not agreed:
                 break
         await self._grow(columns, step.states, right)
-        self.drafter.ended(drafts, accepted, self.clock.now() - began)
+        seconds = self.clock.now() - began
+        self.seconds_a_word = seconds / right
+        self.drafter.ended(drafts, accepted, seconds)
         return token, ending
+
+    def _ahead(self) -> int:
+        """How many words may be drawn on the GPU at a time: as many as nobody sees come together."""
+        alone = self.chain.alone and self.columns() == STEP_COLUMNS and len(self.request.stop_ids) <= MAX_STOPS
+        likeliest = self.request.sampling.temperature <= 0 and self.request.steering.free and self.drafter.idle
+        if not alone or not likeliest or self.seconds_a_word <= 0:
+            return 1
+        left = min(self.request.most - len(self.answer), self.request.context - 1 - self.held.end, MOST_AHEAD)
+        return min(left, int(AHEAD_SECONDS / self.seconds_a_word))
+
+    async def _burst(self, token: int, count: int) -> tuple[int, Ending | None]:
+        """As ``_advance``, the likeliest ``count`` words at once."""
+        began, position = self.clock.now(), self.held.end
+        words = await self.chain.greedy(token, position, sorted(self.request.stop_ids), count, self.lane.sequence)
+        self.lane.check()
+        floor = self.chain.floor(position + len(words) - 1)
+        self.held = self.held.grown([token, *words[:-1]], ColumnClass.STEP, None, floor=floor)
+        self.seconds_a_word = (self.clock.now() - began) / len(words)
+        for said, token in enumerate(words, 1):
+            ending = self._say(token, Source.SAMPLED)
+            if ending is not None:
+                self._unsay(position + said)
+                return token, ending
+        return token, None
+
+    def _unsay(self, end: int) -> None:
+        """Words past the end of an answer are no part of the conversation, where the caches can go back over them."""
+        if not self.chain.hybrid:
+            self.held = self.held.cut(min(end, self.held.end))
 
     async def _step(self, columns: Sequence[int], position: int, guesses: Sequence[int]) -> Stepped:
         """What caches gave that were lost meanwhile counts for nothing, though another deal's may have given it."""

@@ -122,6 +122,13 @@ class Compute(Protocol):
         """
         ...
 
+    async def greedy(self, token: int, position: int, stops: Sequence[int], count: int, sequence: int = 0) -> list[int]:
+        """At most ``count`` of the likeliest tokens after ``token``, a whole model's, without a way back between them.
+
+        The last may be one of ``stops``; all but the last are in the caches then, each as a step of its own.
+        """
+        ...
+
     async def reset(self) -> None:
         """Forgets all state; the next position is 0."""
         ...

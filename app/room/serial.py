@@ -49,6 +49,10 @@ class SerialCompute:
     async def step(self, steps: Sequence[Step]) -> list[Stepped]:
         return await self._steps.step(steps)
 
+    async def greedy(self, token: int, position: int, stops: Sequence[int], count: int, sequence: int = 0) -> list[int]:
+        async with self._turn:
+            return await self._compute.greedy(token, position, stops, count, sequence)
+
     async def reset(self) -> None:
         async with self._turn:
             await self._compute.reset()

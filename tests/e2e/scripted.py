@@ -116,6 +116,13 @@ class ScriptedCompute:
         states = await self.tokens(step.ids, step.position, ColumnClass.STEP)
         return [Stepped(await self.candidates(states), None)]
 
+    async def greedy(self, token: int, position: int, stops: Sequence[int], count: int, sequence: int = 0) -> list[int]:
+        words: list[int] = []
+        while len(words) < count and not (words and words[-1] in stops):
+            (stepped,) = await self.step([Step([words[-1] if words else token], position + len(words))])
+            words.append(stepped.candidates[0].best)
+        return words
+
     async def reset(self) -> None:
         """What was fed is kept by position."""
 

@@ -15,6 +15,7 @@ import pytest_asyncio
 from app.engine.sampling import choose
 from app.engine.types import STEP_COLUMNS, KvFormat, Sampling
 from app.models.shelf import Shelf
+from app.room import generate
 from app.room.compute import EngineCompute
 from tests.e2e.engines import OneFile
 from tests.e2e.engines import request as load_request
@@ -105,3 +106,17 @@ async def conversation(room: Alone, number: int) -> list[Work]:
     for _ in range(TURNS):
         said.append(await turn_of(room, number, said))
     return said
+
+
+async def test_words_drawn_on_the_gpu_are_those_of_single_steps(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generate, "AHEAD_SECONDS", 1e6)
+    said: dict[int, list[list[int]]] = {}
+    for most in (1, 8):
+        monkeypatch.setattr(generate, "MOST_AHEAD", most)
+        room = await device.room()
+        first = await room.ask(PROMPTS[0], MOST, sampling=Sampling())
+        after = [*PROMPTS[0], *first.now.ids, 5, 6, 7]
+        said[most] = [first.now.ids, (await room.ask(after, MOST, sampling=Sampling())).now.ids]
+    assert said[1] == said[8]

@@ -189,12 +189,14 @@ class ToyCompute:
     A hybrid goes back over its last step only, and keeps what it was told to as long as there is room for it.
     ``shown`` is what the draft block saw: token and state before it, by position; ``fed`` what the model did.
     ``small`` is the draft model, loaded where a load asks for one; ``asked`` is what it was given.
-    A whole model has ``lanes`` sequences; ``passes`` are the sequences of every pass of steps.
+    A whole model has ``lanes`` sequences; ``passes`` are the sequences of every pass of steps, ``bursts`` how
+    many words were to be drawn at a time.
     """
 
     lanes: int = 1
     models: list[ToyModel] = field(default_factory=lambda: [ToyModel()])
     passes: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    bursts: list[int] = field(default_factory=list[int])
     part: Part | None = None
     loads: list[LoadRequest] = field(default_factory=list[LoadRequest])
     prompt_columns: int = 0
@@ -287,6 +289,16 @@ class ToyCompute:
     async def _stepped(self, step: Step) -> Stepped:
         states = await self.tokens(step.ids, step.position, ColumnClass.STEP, step.sequence)
         return Stepped(await self.candidates(states), states if self.drafts else None)
+
+    async def greedy(self, token: int, position: int, stops: Sequence[int], count: int, sequence: int = 0) -> list[int]:
+        self.bursts.append(count)
+        words: list[int] = []
+        while len(words) < count and not (words and words[-1] in stops):
+            states = await self.tokens(
+                [words[-1] if words else token], position + len(words), ColumnClass.STEP, sequence
+            )
+            words.append(self.model.candidates(states[-1]).best)
+        return words
 
     async def reset(self) -> None:
         for model in self.models:
