@@ -14,7 +14,7 @@ run_packages=(python3-venv "libglib2.0-0|libglib2.0-0t64" libwayland-cursor0 lib
 software_gpu=(mesa-vulkan-drivers)
 # A relay, for the tests of connections that need one.
 test_packages=(coturn)
-# Software of others that rooms and the API are tested with; what is there under another name counts, too.
+# Software of others that rooms, the API and the kernels are tested with; what is there under another name counts, too.
 foreign_programs=(tests/e2e/peerjs tests/e2e/agents tests/engine/translate)
 foreign_packages() {
   command -v npm >/dev/null || echo nodejs npm

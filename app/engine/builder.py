@@ -10,8 +10,9 @@ from app.engine.mixture import Mixture
 from app.engine.model import AttentionMixer, DeltaMixer, ExpertFfn, Layer, Weights
 from app.engine.ops import delta, embed, mask, rmsnorm, rope, select
 from app.engine.ops.delta import DeltaState
-from app.engine.ops.matvec import Activations, Epilogue, Norm, Tuning
+from app.engine.ops.matvec import Activations, Norm, Tuning
 from app.engine.ops.rope import Cache
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch
 from app.engine.types import Arithmetic, ColumnClass
 from app.engine.weights.matrix import Matrix

@@ -10,9 +10,10 @@ from typing import Protocol
 from app.engine.device import Caps
 from app.engine.memory import Slice
 from app.engine.ops import attention, fast_matmul, fast_matvec, matmul, matvec, quantise, rmsnorm, swiglu
-from app.engine.ops.matvec import Activations, Epilogue, Norm, Tuning
+from app.engine.ops.matvec import Activations, Norm, Tuning
 from app.engine.ops.quantise import Quantised
 from app.engine.ops.rope import Cache, HeadShape
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch
 from app.engine.types import Arithmetic, ColumnClass
 from app.engine.weights.layout import UNIT, stride

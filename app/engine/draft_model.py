@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.core.errors import ModelError, OutOfMemory
+from app.core.prefix import common_length
 from app.engine.arch import Mixer, read_config
 from app.engine.device import Gpu
 from app.engine.engine import Engine
@@ -77,7 +78,7 @@ class DraftModel:
 
     def _read(self, ids: list[int], sequence: int) -> None:
         """Computes what of ``ids`` the caches do not hold; they may hold more after it."""
-        start = _common(self._held[sequence], ids)
+        start = common_length(self._held[sequence], ids)
         missing = ids[start:]
         if not missing:
             return
@@ -88,11 +89,3 @@ class DraftModel:
 
     def close(self) -> None:
         self._engine.close()
-
-
-def _common(held: list[int], ids: list[int]) -> int:
-    """Length of the common beginning."""
-    most = min(len(held), len(ids))
-    if held[:most] == ids[:most]:
-        return most
-    return next(i for i, (mine, other) in enumerate(zip(held, ids, strict=False)) if mine != other)

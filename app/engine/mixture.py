@@ -8,8 +8,9 @@ from app.engine.columns import Columns, Input, PromptColumns, StepColumns, reads
 from app.engine.model import ExpertFfn
 from app.engine.ops import experts, fast_matvec, quantise, swiglu
 from app.engine.ops.experts import ExpertBuffers, ExpertShape
-from app.engine.ops.matvec import Activations, Epilogue, Norm
+from app.engine.ops.matvec import Activations, Norm
 from app.engine.ops.quantise import Quantised
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch
 from app.engine.weights.matrix import Matrix
 from app.engine.workspace import Workspace

@@ -21,10 +21,10 @@ USUAL = 256
 HEADROOM = 1.1
 """Vectors, tables and saved states beside what a footprint counts."""
 SPARE = 1 << 20
-KEPT = 6
-"""Saved states that more conversations at a time must leave room for,"""
 USUAL_LENGTH = 4096
-"""each of so many positions."""
+"""Positions of a conversation that planning counts on where its state is saved."""
+SAVED_STATES = 6
+"""What more conversations at a time must leave room for: a second turn that is read again costs more than a wait."""
 MOST_SEQUENCES = 4
 """Conversations whose steps share a pass: a quarter of its columns is room for a token and three drafts."""
 GPU_TUNING = Tuning(lanes=32, grain=2, teams=4, rows=2, columns=8, fused_norm=True)
@@ -113,7 +113,7 @@ def most_sequences(file: GgufFile, part: Part) -> int:
 def roomiest(file: GgufFile, part: Part, options: Options, binding: int) -> Options:
     """The same with the most sequences, up to ``most_sequences``, that the pledge has room for beside saved states."""
     config, most = read_config(file), most_sequences(file, part)
-    saved = KEPT * _usual_caches(file, part, options, binding)
+    saved = SAVED_STATES * _usual_caches(file, part, options, binding)
     tried = [replace(options, sequences=count) for count in range(most, options.sequences, -1)]
     fitting = (
         each for each in tried if _largest(config, each) <= binding and _fits(file, part, each, binding, beside=saved)

@@ -13,7 +13,6 @@ from app.engine.memory import Slice
 from app.engine.ops.mask import words_of
 from app.engine.ops.select import (
     HEADER_WORDS,
-    MAX_STOPS,
     ROOM,
     SPACE_WORDS,
     Best,
@@ -21,7 +20,7 @@ from app.engine.ops.select import (
     read_candidates,
 )
 from app.engine.runner import Copy, Runner, Ticket
-from app.engine.types import Candidates, Floats
+from app.engine.types import MAX_STOPS, Candidates, Floats
 from app.engine.workspace import Run, Workspace, record_array
 
 Bytes = NDArray[np.uint8]

@@ -14,6 +14,8 @@ Ids = NDArray[np.int32]
 
 STEP_COLUMNS = 16
 """The widest step: a token and up to 15 drafts."""
+MAX_STOPS = 31
+"""Ids that end a greedy answer on the GPU."""
 
 
 class ColumnClass(Enum):

@@ -16,8 +16,8 @@ from app.engine.ops.mask import words_of
 from app.engine.ops.matvec import Activations
 from app.engine.ops.quantise import Quantised, make_quantised
 from app.engine.ops.rope import Cache, cache_bytes, scale_bytes
-from app.engine.ops.select import MAX_STOPS, SPACE_WORDS, Selection, scans_of
-from app.engine.types import STEP_COLUMNS, KvFormat, Part
+from app.engine.ops.select import SPACE_WORDS, Selection, scans_of
+from app.engine.types import MAX_STOPS, STEP_COLUMNS, KvFormat, Part
 from app.engine.weights.layout import stride
 
 RECORD_WORDS = 8

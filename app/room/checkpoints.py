@@ -51,8 +51,8 @@ class Checkpoint:
         return common if common == self.held.end or (not hybrid and common > WORTH_SAVING) else 0
 
 
-def most_kept(answers: int) -> int:
-    """How many states are kept at once at most: the answers, and one of every other kind."""
+def counted_states(answers: int) -> int:
+    """What a deal counts: states of one conversation, its answers and one of every other kind. More are a gift."""
     return answers + len(Keep) - 1 if answers else 0
 
 

@@ -20,10 +20,10 @@ from app.engine.device import Gpu
 from app.engine.draft_model import DraftModel, DraftPlan, plan_draft
 from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
+from app.engine.loading import load_roomy
 from app.engine.model import LoadCancelled
-from app.engine.options import Options, arithmetic_for, prompt_columns_for, roomiest, tuning_for, widest
+from app.engine.options import Options, arithmetic_for, tuning_for
 from app.engine.selftest import check_kernels
-from app.engine.tuning import tuned
 from app.engine.types import Candidates, ColumnClass, Floats, Part, Shaping, Step, Stepped
 from app.models.shelf import Shelf
 from app.models.transfer import Stage, Transfer
@@ -118,9 +118,6 @@ class EngineCompute:
     async def greedy(self, token: int, position: int, stops: Sequence[int], count: int, sequence: int = 0) -> list[int]:
         return await self._call(lambda: list(self._loaded().greedy(token, position, stops, count, sequence)))
 
-    async def reset(self) -> None:
-        """Position 0 starts afresh in any model, so there is nothing to clear."""
-
     @property
     def drafts(self) -> bool:
         return self._engine is not None and self._engine.part.draft
@@ -196,12 +193,8 @@ class EngineCompute:
         part = replace(request.part, draft=request.part.draft and config.drafts)
         options = Options(request.context, request.pledge, request.kv, arithmetic=arithmetic_for(gpu))
         draft = self._draft_beside(gpu, file, part, options, request.draft)
-        left = options.pledge - (draft.options.pledge if draft else 0)
-        options = replace(options, pledge=left, prompt_columns=prompt_columns_for(config, gpu))
-        for choose in (widest, roomiest):
-            options = choose(file, part, options, gpu.info.binding)
-        gpu.caps = tuned(gpu, file, part, options, cancel.is_set)
-        self._engine = Engine.load(gpu, file, part, options, tell, cancel.is_set)
+        left = replace(options, pledge=options.pledge - (draft.options.pledge if draft else 0))
+        self._engine = load_roomy(gpu, file, part, left, tell, cancel.is_set)
         if draft is not None:
             self._load_draft(gpu, draft, request, cancel)
 

@@ -19,7 +19,7 @@ from app.prompt.language import Language
 from app.room import dealt
 from app.room import messages as m
 from app.room.chain import Chain, Hop
-from app.room.checkpoints import most_kept
+from app.room.checkpoints import counted_states
 from app.room.crowd import Crowd
 from app.room.events import Member, OwnLoad, RedealOffered
 from app.room.laps import LapFailed
@@ -194,7 +194,7 @@ class Dealing:
         members = self._trusted(deal_order(linked, crowd.me))
         settings = self._ports.settings()
         known = Known(crowd.me, self._ports.round_trips(), self._layer_ms)
-        kept = most_kept(settings.checkpoints)
+        kept = counted_states(settings.checkpoints)
         draft = self._ports.table.find(record.draft) if record.draft in self._ports.on_disk() else None
         planned = plan(record, members, Wish(wish.context, settings.split, settings.kv, known, draft, kept))
         if not planned.deal.fits:
@@ -236,11 +236,9 @@ class Dealing:
             hop.load = msgspec.structs.replace(hop.load, host=ids[0], prev=ids[i], next=ids[i + 2])
 
     async def _load_own(self, planned: Plan) -> None:
-        """An unchanged share stays on the GPU and only forgets its state."""
+        """An unchanged share stays on the GPU: position 0 starts afresh there."""
         request = dealt.own_request(planned)
-        if request == self._loaded:
-            await self._ports.compute.reset()
-        else:
+        if request != self._loaded:
             self._loaded = None
             await self._ports.compute.load(replace(request, lenders=self._ports.lenders()), self._own_share)
             self._loaded = request

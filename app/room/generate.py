@@ -14,8 +14,7 @@ from enum import Enum
 from itertools import pairwise
 
 from app.core.clock import Clock
-from app.engine.ops.select import MAX_STOPS
-from app.engine.types import STEP_COLUMNS, Candidates, ColumnClass, Floats, Sampling, Stepped
+from app.engine.types import MAX_STOPS, STEP_COLUMNS, Candidates, ColumnClass, Floats, Sampling, Stepped
 from app.room.chain import NOT_A_NUMBER, Chain, Shape
 from app.room.checkpoints import Mark
 from app.room.drafter import Drafter, Drafts, Source
@@ -27,6 +26,7 @@ from app.room.steering import Free, Steering
 
 ROUNDS_IN_FLIGHT = 6
 AHEAD_SECONDS = 0.03
+"""Words that come within it seem to come one by one, and whoever asks meanwhile does not feel the wait."""
 MOST_AHEAD = 32
 
 Choose = Callable[[Candidates, Sampling, int], int]
@@ -173,7 +173,7 @@ class Generation:
         return token, ending
 
     def _ahead(self) -> int:
-        """How many words may be drawn on the GPU at a time: as many as nobody sees come together."""
+        """How many words may be drawn on the GPU at a time. Only a dense model alone never has guesses."""
         alone = self.chain.alone and self.columns() == STEP_COLUMNS and len(self.request.stop_ids) <= MAX_STOPS
         likeliest = self.request.sampling.temperature <= 0 and self.request.steering.free and self.drafter.idle
         if not alone or not likeliest or self.seconds_a_word <= 0:
@@ -186,20 +186,14 @@ class Generation:
         began, position = self.clock.now(), self.held.end
         words = await self.chain.greedy(token, position, sorted(self.request.stop_ids), count, self.lane.sequence)
         self.lane.check()
-        floor = self.chain.floor(position + len(words) - 1)
-        self.held = self.held.grown([token, *words[:-1]], ColumnClass.STEP, None, floor=floor)
+        self.held = self.held.grown([token, *words[:-1]], ColumnClass.STEP, None)
         self.seconds_a_word = (self.clock.now() - began) / len(words)
         for said, token in enumerate(words, 1):
             ending = self._say(token, Source.SAMPLED)
             if ending is not None:
-                self._unsay(position + said)
+                self.held = self.held.cut(min(position + said, self.held.end))
                 return token, ending
         return token, None
-
-    def _unsay(self, end: int) -> None:
-        """Words past the end of an answer are no part of the conversation, where the caches can go back over them."""
-        if not self.chain.hybrid:
-            self.held = self.held.cut(min(end, self.held.end))
 
     async def _step(self, columns: Sequence[int], position: int, guesses: Sequence[int]) -> Stepped:
         """What caches gave that were lost meanwhile counts for nothing, though another deal's may have given it."""

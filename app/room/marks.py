@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from app.core.prefix import common_length
 from app.prompt.chat import AssistantTurn, Turn, UserTurn
 from app.room.checkpoints import SHORTEST_PIN, Keep, Mark
 
@@ -32,5 +33,5 @@ def prompt_marks(render: Render, turns: Sequence[Turn], ids: Sequence[int], *, p
 
 def _common(*rows: Sequence[int]) -> int:
     """Length of the beginning that all rows share."""
-    shortest = min(map(len, rows))
-    return next((i for i in range(shortest) if len({row[i] for row in rows}) > 1), shortest)
+    first, *others = rows
+    return min(common_length(first, other) for other in others)

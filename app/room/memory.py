@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from app.engine.options import USUAL_LENGTH
 from app.engine.types import STEP_COLUMNS, KvFormat
 from app.models.table import ModelRecord, Recurrent
 
 Q8_BLOCK = 32
 FLOAT = 4
 PAST = 3
-"""Columns before a position that its convolution reads."""
+"""Columns before a position that its convolution reads, in all published models."""
 RING = 2 * STEP_COLUMNS + PAST
-USUAL_LENGTH = 4096
-"""Positions of a conversation whose state is saved, where planning counts them."""
+"""As ``DeltaShape.ring`` of the engine."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ def draft_rows_bytes(record: ModelRecord, positions: int, kv: str) -> int:
 
 
 def saved_layer_bytes(record: ModelRecord, positions: int, kv: str) -> float:
-    """A layer's share of one saved state of a hybrid; models without recurrent layers save nothing."""
+    """A layer's share of one saved state of a hybrid. None is counted for dense models, which go back without one:
+    parked conversations take what memory is left."""
     shape = record.recurrent
     if shape is None:
         return 0.0

@@ -129,10 +129,6 @@ class Compute(Protocol):
         """
         ...
 
-    async def reset(self) -> None:
-        """Forgets all state; the next position is 0."""
-        ...
-
     @property
     def drafts(self) -> bool:
         """Whether what is loaded has a draft block."""

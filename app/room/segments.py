@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from app.core.prefix import common_length
 from app.engine.types import ColumnClass
-
-BLOCK = 512
-"""Ids that are compared at a time."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,7 @@ class Fed:
 
     def common(self, ids: Sequence[int]) -> int:
         """Length of the common prefix with ``ids``."""
-        most, start = min(len(self.ids), len(ids)), 0
-        while start < most and self.ids[start : start + BLOCK] == tuple(ids[start : start + BLOCK]):
-            start += BLOCK
-        end = min(start + BLOCK, most)
-        return next((i for i in range(start, end) if self.ids[i] != ids[i]), end)
+        return common_length(self.ids, ids)
 
 
 def feed_plan(before: Fed, ids: Sequence[int], start: int) -> tuple[Segment, ...]:

@@ -53,10 +53,6 @@ class SerialCompute:
         async with self._turn:
             return await self._compute.greedy(token, position, stops, count, sequence)
 
-    async def reset(self) -> None:
-        async with self._turn:
-            await self._compute.reset()
-
     @property
     def drafts(self) -> bool:
         return self._compute.drafts

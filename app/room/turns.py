@@ -1,5 +1,7 @@
-"""Whose turn it is: as many answers as the devices have room for, questions and programs in one queue
-(spec: rooms §17)."""
+"""Whose turn it is: as many answers as the devices have room for, questions and programs in one queue.
+
+Spec: rooms §17.
+"""
 
 from __future__ import annotations
 

@@ -43,19 +43,19 @@ class WorkerState:
                     found.append(int(name))
             except PooledError as error:
                 log.warning("the saved conversation %s is not read back: %s", name, error)
-        await self.compute.reset()
         return tuple(sorted(found))
 
     async def obey(self, frame: Frame) -> None:
-        """Rollback, save, drop, reset, load, in this order; StateError when there is nothing to load."""
+        """Rollback, save, drop, load, in this order; StateError when there is nothing to load.
+
+        A reset comes with position 0, which starts afresh by itself.
+        """
         control = frame.control
         if control.rollback is not None:
             self._end = min(self._end, self._start + control.rollback + 1)
         if control.save:
             await self._save(control.save)
         await self._drop(control.drop)
-        if control.reset:
-            await self.compute.reset()
         if control.load:
             end = await self.compute.restore(str(control.load))
             if end != frame.position:

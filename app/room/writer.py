@@ -56,7 +56,8 @@ class Writer:
     async def write(self, work: Written) -> Ending:
         """Tries again after a loss, from the last word said; nothing is said twice. Raises PooledError.
 
-        What the caches hold is saved before an answer counts as over: what is asked next must find the devices free.
+        What a recurrent model's caches hold is saved before an answer counts as over: what is asked next must find the
+        devices free.
         """
         said = tries = 0
         while not work.now.stopping:

@@ -15,8 +15,8 @@ from app.serve.errors import queue_full
 class Line:
     """``most_waiting`` may wait beside those that are answered; 0 takes a request only when idle."""
 
-    def __init__(self, most_waiting: int) -> None:
-        self.on_begun: Callable[[], None] = lambda: None
+    def __init__(self, most_waiting: int, on_begun: Callable[[], None] = lambda: None) -> None:
+        self._on_begun = on_begun
         self._most_waiting = most_waiting
         self._waiting: list[Ticket] = []
         self._begun: list[Ticket] = []
@@ -44,7 +44,7 @@ class Line:
             self._waiting.remove(ticket)
             self._begun.append(ticket)
             self._advance()
-            self.on_begun()
+            self._on_begun()
 
     def drop(self, ticket: Ticket) -> None:
         self._waiting = [other for other in self._waiting if other is not ticket]

@@ -56,8 +56,8 @@ class Service:
 
     def __init__(self, answers: Answers, config: ServeConfig, tally: Tally, timing: Timing, naming: Make) -> None:
         self.port = config.port
-        self.line = Line(config.max_queue)
-        self.line.on_begun, tally.waiting = tally.changed, lambda: self.line.waiting
+        self.line = Line(config.max_queue, on_begun=tally.changed)
+        tally.waiting = lambda: self.line.waiting
         self._answers = answers
         self._config = config
         self._tally = tally

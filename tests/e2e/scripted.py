@@ -123,9 +123,6 @@ class ScriptedCompute:
             words.append(stepped.candidates[0].best)
         return words
 
-    async def reset(self) -> None:
-        """What was fed is kept by position."""
-
     async def guesses(self, ids: Sequence[int], count: int, sequence: int = 0) -> list[int]:
         """There is no draft model."""
         return []

@@ -11,7 +11,8 @@ from app.engine.memory import Allocator, Meter, Slice
 from app.engine.ops import experts, matmul, matvec, swiglu
 from app.engine.ops.experts import ExpertShape, Groups
 from app.engine.ops.matmul import Placement
-from app.engine.ops.matvec import Activations, Epilogue, Norm, Tuning
+from app.engine.ops.matvec import Activations, Norm, Tuning
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch
 from app.engine.selftest import Bench, random_matrix
 from app.engine.weights.matrix import Block

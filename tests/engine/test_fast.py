@@ -8,8 +8,9 @@ import pytest
 from app.engine.device import Caps
 from app.engine.gguf.types import TensorType
 from app.engine.ops import fast_matmul, fast_matvec, matvec, quantise
-from app.engine.ops.matvec import Epilogue, Norm
+from app.engine.ops.matvec import Norm
 from app.engine.ops.render import has_extra
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch
 from app.engine.selftest import Bench, random_matrix
 from app.engine.weights.reference import dequantise

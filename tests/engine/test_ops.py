@@ -6,8 +6,9 @@ import pytest
 from app.engine.gguf.types import TensorType
 from app.engine.ops import embed, matmul, matvec, rmsnorm, select, swiglu
 from app.engine.ops.matmul import Placement
-from app.engine.ops.matvec import Activations, Epilogue, Norm, Tuning
+from app.engine.ops.matvec import Activations, Norm, Tuning
 from app.engine.options import GPU_TUNING, SOFTWARE_TUNING
+from app.engine.placement import Epilogue
 from app.engine.program import spread
 from app.engine.selftest import Bench, random_matrix
 from app.engine.weights.reference import dequantise

@@ -9,7 +9,7 @@ import pytest
 from app.engine.arch import read_config
 from app.engine.gguf import GgufFile
 from app.engine.ops.rope import cache_bytes
-from app.engine.options import HEADROOM, KEPT, MOST_SEQUENCES, Options, footprint, roomiest
+from app.engine.options import HEADROOM, MOST_SEQUENCES, SAVED_STATES, Options, footprint, roomiest
 from app.engine.types import KvFormat, Part
 from tests.golden import DATA
 
@@ -30,7 +30,7 @@ def pledged(file: GgufFile, sequences: int, more: int = 0) -> Options:
     """Options whose pledge has just enough room for so many sequences, their saved states, and ``more`` bytes."""
     options = Options(512, 0, KvFormat.F16)
     total = footprint(file, whole(file), replace(options, sequences=sequences), BINDING).total
-    saved = KEPT * footprint(file, whole(file), options, BINDING).caches
+    saved = SAVED_STATES * footprint(file, whole(file), options, BINDING).caches
     return replace(options, pledge=int(total * HEADROOM) + saved + 1 + more)
 
 

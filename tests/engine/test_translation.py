@@ -42,9 +42,8 @@ def test_every_kernel_can_be_translated(model: str) -> None:
     assert {shader.model for shader in shaders.values()} == {model}
     assert len(shaders) > 200
     version, found = translate(shaders.values())
-    print(f"naga {version}: {len(shaders)} shaders")
     wrong = [f"{s.label}: {e}" for s, t in zip(shaders.values(), found, strict=True) for e in t.errors]
-    assert not wrong, f"{len(wrong)}: {wrong[0]}"
+    assert not wrong, f"naga {version}, {len(wrong)}: {wrong[0]}"
     assert all(translated.msl and translated.hlsl for translated in found)
 
 

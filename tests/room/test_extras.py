@@ -11,7 +11,7 @@ import pytest
 from app.core.units import GIB
 from app.models.table import ModelRecord, builtin_table
 from app.room import intents as it
-from app.room.checkpoints import Keep, most_kept
+from app.room.checkpoints import Keep, counted_states
 from app.room.dealt import own_request
 from app.room.events import Member
 from app.room.memory import need, resident_bytes
@@ -26,7 +26,7 @@ from tests.room.world import EXACT, World
 GPU = Meta(ua="Device", webgpu=True, native=OURS, gbps=400, max_bind_mb=4096)
 SMALL, DENSE = builtin_table().get("qwen3-0.6b"), builtin_table().get("qwen3-4b")
 HYBRID, MIXTURE = builtin_table().get("qwen3.8-27b"), builtin_table().get("qwen3.6-35b-moe")
-KEPT = most_kept(2)
+KEPT = counted_states(2)
 
 
 def planned(
@@ -88,7 +88,7 @@ def test_experts_are_not_parked_to_make_room() -> None:
 
 
 def test_at_most_one_of_every_other_kind_is_kept_beside_the_answers() -> None:
-    assert [most_kept(answers) for answers in (0, 1, 2)] == [0, len(Keep), len(Keep) + 1]
+    assert [counted_states(answers) for answers in (0, 1, 2)] == [0, len(Keep), len(Keep) + 1]
 
 
 class Drafting(World):

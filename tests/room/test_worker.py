@@ -115,13 +115,17 @@ async def test_a_next_device_out_of_reach_fails_the_load(bench: Bench) -> None:
     assert bench.compute.part is None
 
 
-async def test_the_same_shard_is_kept_and_its_state_forgotten(bench: Bench) -> None:
+async def test_the_same_shard_is_kept_and_begins_afresh(bench: Bench) -> None:
     await bench.load()
-    bench.worker.frame(frame(0, 4), "before")
+    for one in (frame(0, 4), frame(4, 2)):
+        bench.worker.frame(one, "before")
     await bench.settle()
     assert await bench.load() == [m.Ready(ckpt=True)]
     assert len(bench.compute.loads) == 1
-    assert len(bench.compute.model.rows[3]) == 0
+    bench.worker.frame(frame(0, 4), "before")
+    await bench.settle()
+    assert bench.home.frames[-1].payload == bench.home.frames[0].payload
+    assert len(bench.compute.model.rows[3]) == 4
 
 
 async def test_frames_go_home_with_their_form_and_their_class(bench: Bench) -> None:

@@ -10,8 +10,9 @@ from app.engine.gguf.types import TensorType
 from app.engine.memory import Slice
 from app.engine.ops import experts, fast_matvec, quantise, swiglu
 from app.engine.ops.experts import ExpertBuffers, ExpertShape
-from app.engine.ops.matvec import Activations, Epilogue, Tuning
+from app.engine.ops.matvec import Activations, Tuning
 from app.engine.ops.quantise import Quantised
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch
 from app.engine.selftest.bench import Bench, random_matrix
 from app.engine.types import Arithmetic

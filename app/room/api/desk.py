@@ -268,7 +268,7 @@ class AskDesk:
 
     def stop(self, by: str, rid: str = "") -> None:
         """An asker may stop its ask of a name, begun or not; without one the asker, the model host and the creator may
-        stop what is shown being written."""
+        stop the answer that screens show."""
         for running in self._running:
             if self._named(running, by, rid) if rid else self._seen(running, by):
                 self._ports.writer.stop(running)

@@ -16,10 +16,10 @@ from app.engine.ops.experts.prompt import (
 from app.engine.ops.experts.shape import ROUTED, ExpertShape, experts_of, one_slot
 from app.engine.ops.fast_matvec.order import Order
 from app.engine.ops.fast_matvec.source import Place, write_kernel
-from app.engine.ops.matvec import Activations, Epilogue
+from app.engine.ops.matvec import Activations
 from app.engine.ops.quantise import Quantised
 from app.engine.ops.render import unrolled
-from app.engine.placement import Placement
+from app.engine.placement import Epilogue, Placement
 from app.engine.program import Dispatch, Kernel, spread
 from app.engine.weights.matrix import Block
 

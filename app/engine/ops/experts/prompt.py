@@ -8,8 +8,9 @@ from app.engine.memory import Slice
 from app.engine.ops.experts.shape import ROUTE_STRUCT, ExpertShape, experts_of
 from app.engine.ops.matmul.placement import WIDE_SHARED_BYTES, Placement
 from app.engine.ops.matmul.source import Columns, write_kernel
-from app.engine.ops.matvec import Activations, Epilogue
+from app.engine.ops.matvec import Activations
 from app.engine.ops.render import template
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch, Kernel
 from app.engine.weights.matrix import Block
 

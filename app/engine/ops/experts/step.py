@@ -8,9 +8,10 @@ from dataclasses import replace
 from app.engine.memory import Slice
 from app.engine.ops.experts.combine import combine_dispatch
 from app.engine.ops.experts.shape import ROUTED, ExpertShape, experts_of, one_slot
-from app.engine.ops.matvec import Activations, Epilogue, Norm, Tuning
+from app.engine.ops.matvec import Activations, Norm, Tuning
 from app.engine.ops.matvec.source import Place, outputs_each, write_kernel
 from app.engine.ops.render import unrolled
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch, Grid, Kernel, spread
 from app.engine.weights.matrix import Block
 

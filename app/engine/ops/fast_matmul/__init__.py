@@ -7,9 +7,10 @@ from app.engine.gguf.types import TensorType
 from app.engine.memory import Slice
 from app.engine.ops.fast_matmul.source import Place, Scale, accumulate, bindings, dots, store
 from app.engine.ops.fast_matmul.tile import ROWS, tiled
-from app.engine.ops.matvec import Activations, Epilogue
+from app.engine.ops.matvec import Activations
 from app.engine.ops.quantise import Quantised
 from app.engine.ops.render import int_reader, template, unrolled
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch, Kernel
 from app.engine.weights.matrix import Block
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.engine.gguf.types import TensorType
-from app.engine.ops.matvec import Epilogue
 from app.engine.ops.render import int_bindings
+from app.engine.placement import Epilogue
 from app.engine.weights.ints import has_offset, has_two_scales
 
 

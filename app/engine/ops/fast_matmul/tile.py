@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from app.engine.gguf.types import TensorType
 from app.engine.ops.fast_matmul.source import Place, Scale, accumulate, bindings, dots, store
-from app.engine.ops.matvec import Epilogue
 from app.engine.ops.render import int_reader, template, unrolled
+from app.engine.placement import Epilogue
 
 ROWS, _THREADS = 64, 128
 

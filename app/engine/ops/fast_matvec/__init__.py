@@ -13,10 +13,10 @@ from app.engine.ops.fast_matvec.order import (
 )
 from app.engine.ops.fast_matvec.source import WHOLE, write_kernel
 from app.engine.ops.fast_matvec.usual import placement_of, usual_placement
-from app.engine.ops.matvec import Activations, Epilogue
+from app.engine.ops.matvec import Activations
 from app.engine.ops.quantise import Quantised
 from app.engine.ops.render import has_extra
-from app.engine.placement import Job, Placement
+from app.engine.placement import Epilogue, Job, Placement
 from app.engine.program import Dispatch, Kernel, spread
 from app.engine.weights.layout import UNIT
 from app.engine.weights.matrix import Block

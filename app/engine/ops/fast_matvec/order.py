@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from app.engine.device import Caps
 from app.engine.ops import quantise
-from app.engine.ops.matvec import Epilogue
 from app.engine.ops.render import has_extra
-from app.engine.placement import Job, Placement
+from app.engine.placement import Epilogue, Job, Placement
 from app.engine.weights.layout import UNIT
 
 MOST_THREADS = 256
 """Threads of a workgroup that every device has room for."""
-_MOST_SUMS = 32
+MOST_SUMS = 32
 """Sums a thread keeps; more of them would have each workgroup's registers."""
 _MOST_AHEAD = 8
 
@@ -40,7 +39,7 @@ def is_possible(placement: Placement, job: Job, caps: Caps) -> bool:
     """Whether a device can run a job so: also asked of placements that a file says are good."""
     lanes, sums = order_of(job, caps).lanes, placement.rows * placement.columns * sets_of(job.epilogue)
     parts = placement.teams, placement.rows, placement.columns, placement.ahead
-    if min(parts) < 1 or lanes * placement.teams > MOST_THREADS or sums > _MOST_SUMS or job.width % placement.columns:
+    if min(parts) < 1 or lanes * placement.teams > MOST_THREADS or sums > MOST_SUMS or job.width % placement.columns:
         return False
     if placement.ahead > max(min(_MOST_AHEAD, job.units // lanes), 1):
         return False

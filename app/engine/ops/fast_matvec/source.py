@@ -8,10 +8,9 @@ from functools import cache
 from app.engine.device import Caps
 from app.engine.gguf.types import TensorType
 from app.engine.ops.fast_matvec.order import Order, sets_of, shares_memory, shuffled
-from app.engine.ops.matvec import Epilogue
 from app.engine.ops.quantise import SHUFFLES, store_quad
 from app.engine.ops.render import int_bindings, int_reader, template, unrolled
-from app.engine.placement import Placement
+from app.engine.placement import Epilogue, Placement
 from app.engine.weights.ints import has_offset, has_two_scales
 from app.engine.weights.layout import UNIT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.engine.device import Caps
-from app.engine.ops.fast_matvec.order import is_possible, order_of, sets_of
+from app.engine.ops.fast_matvec.order import MOST_SUMS, is_possible, order_of, sets_of
 from app.engine.placement import Job, Placement
 from app.engine.weights.ints import has_two_scales
 
@@ -13,7 +13,8 @@ _MANY_ROWS, _SOME_ROWS = 8192, 4096
 _LONG, _SHORT = 16, 2
 """Units of a row that a lane has."""
 _MOST_COLUMNS = 8
-_FEW_SUMS, _SUMS, _MANY_SUMS = 8, 16, 32
+_FEW_SUMS, _SUMS = 8, 16
+"""Sums that a thread keeps: with two scales a unit and rows doubled, and else for one column."""
 
 
 def placement_of(job: Job, caps: Caps) -> Placement:
@@ -59,7 +60,7 @@ def _heavy(job: Job, caps: Caps) -> Placement:
 
 def _several_columns(job: Job, lanes: int) -> Placement:
     teams, rows, ahead = _several_columns_shape(job, lanes)
-    return _placement(job, teams, max(rows // sets_of(job.epilogue), 1), _MANY_SUMS, _ahead(job, lanes, ahead))
+    return _placement(job, teams, max(rows // sets_of(job.epilogue), 1), MOST_SUMS, _ahead(job, lanes, ahead))
 
 
 def _several_columns_shape(job: Job, lanes: int) -> tuple[int, int, int]:

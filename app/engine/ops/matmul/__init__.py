@@ -5,7 +5,8 @@ from __future__ import annotations
 from app.engine.memory import Slice
 from app.engine.ops.matmul.placement import WIDE_SHARED_BYTES, Placement, placement_for
 from app.engine.ops.matmul.source import write_kernel
-from app.engine.ops.matvec import Activations, Epilogue, reference
+from app.engine.ops.matvec import Activations, reference
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch, Kernel
 from app.engine.weights.matrix import Block
 

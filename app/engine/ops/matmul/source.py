@@ -7,8 +7,8 @@ from string import Template
 
 from app.engine.gguf.types import TensorType
 from app.engine.ops.matmul.placement import Placement
-from app.engine.ops.matvec.types import Epilogue
 from app.engine.ops.render import has_extra, template, unrolled, weight_bindings, weight_reader
+from app.engine.placement import Epilogue
 
 _ROWWISE_ROWS = 8
 _SIZES = """override ROWS: u32;

@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from app.engine.memory import Slice
 from app.engine.ops.matvec.source import outputs_each, write_kernel
-from app.engine.ops.matvec.types import Activations, Epilogue, Norm, Tuning
+from app.engine.ops.matvec.types import Activations, Norm, Tuning
+from app.engine.placement import Epilogue
 from app.engine.program import Dispatch, Kernel, spread
 from app.engine.weights.matrix import Block
 
-__all__ = ["Activations", "Epilogue", "Norm", "Tuning", "dispatch", "reference"]
+__all__ = ["Activations", "Norm", "Tuning", "dispatch", "reference"]
 
 
 def dispatch(

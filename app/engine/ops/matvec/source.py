@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.engine.gguf.types import TensorType
-from app.engine.ops.matvec.types import Epilogue, Tuning
+from app.engine.ops.matvec.types import Tuning
 from app.engine.ops.render import has_extra, template, unrolled, weight_bindings, weight_reader
+from app.engine.placement import Epilogue
 
 
 @dataclass(frozen=True)

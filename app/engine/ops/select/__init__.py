@@ -20,7 +20,6 @@ KEEP = 64
 ROOM = 1024
 HEADER_WORDS = 8
 SPACE_WORDS = HEADER_WORDS + 2 * ROOM
-MAX_STOPS = 31
 
 # Larger floats have larger keys; what is not finite has key 0.
 _ORDERED = """fn ordered(value: f32) -> u32 {
