@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
-
 import pytest
 
 from app.core.errors import GpuError
 from app.engine.sampling import choose
 from app.engine.types import Sampling
 from app.room import generate
-from app.room.generate import Ending
+from app.room.held import Held
 from tests.room.line import Line
-from tests.room.test_drafts import IDS, MOST, expected, line, oracle, stop_after
+from tests.room.lines import ENDS, IDS, answer_until, check_end, expected, line, oracle
 from tests.room.toy import ToyCompute
 
 PLACES = range(20, 29)
@@ -26,42 +23,24 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate, "MOST_AHEAD", 7)
 
 
-@pytest.fixture
-async def lines() -> AsyncIterator[list[Line]]:
-    made: list[Line] = []
-    yield made
-    for one in made:
-        await one.close()
-
-
 def host(made: Line) -> ToyCompute:
     compute = made.computes[0]
     assert isinstance(compute, ToyCompute)
     return compute
 
 
-@pytest.mark.parametrize("end", ["stop token", "stopped", "capped", "full"])
+@pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("at", PLACES)
 async def test_an_answer_ends_where_it_would_end_word_by_word(lines: list[Line], end: str, at: int) -> None:
     words = expected(())
     lines.append(await line((), None, hybrid=False))
-    got = await lines[-1].answer(
-        IDS, at if end == "capped" else MOST, stops=[words[at]] if end == "stop token" else [],
-        context=len(IDS) + at if end == "full" else 2048,
-        on_token=stop_after(at) if end == "stopped" else lambda _generation: None,
-    )  # fmt: skip
-    if end == "stop token":
-        at = words.index(words[at])
-        assert (got.ending, got.ids, got.held.fed.ids) == (Ending.FINISHED, words[:at], (*IDS, *words[:at]))
-    else:
-        assert got.ending is {"stopped": Ending.STOPPED, "capped": Ending.CAPPED, "full": Ending.FULL}[end]
-        assert got.ids == words[:at]
-        assert got.held.fed.ids == (*IDS, *got.ids[:-1])
-    assert at < 3 or max(host(lines[-1]).bursts) > 1
+    got = await answer_until(lines[-1], words, at, end)
+    check_end(got, words, at, end)
+    assert len(got.ids) < 3 or max(host(lines[-1]).bursts) > 1
     await _goes_on_as_word_by_word(lines, got.ids, got.held)
 
 
-async def _goes_on_as_word_by_word(lines: list[Line], said: list[int], held: Any) -> None:
+async def _goes_on_as_word_by_word(lines: list[Line], said: list[int], held: Held) -> None:
     more = [*IDS, *said, *b" And then?"]
     again = await lines[-1].answer(more, 12, held=held, start=held.end)
     lines.append(await line((), oracle([], 0.0), hybrid=False))

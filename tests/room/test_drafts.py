@@ -2,68 +2,34 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from app.core.errors import GpuError
-from app.engine.sampling import choose
-from app.engine.types import ColumnClass, KvFormat, Part, Sampling
+from app.engine.types import ColumnClass
 from app.room.chain import Chain
 from app.room.checkpoints import live_start
 from app.room.drafter import LookupWidths, Source
 from app.room.frame import FrameKind
-from app.room.generate import Choose, Ending, Generation
+from app.room.generate import Ending
 from app.room.held import Held
 from app.room.meta import Meta
-from app.room.ports import LoadRequest
-from tests.room.line import PLEDGE, Answer, Line, depth
-from tests.room.toy import HYBRID, LAYERS, RECORD, TABLE, ToyCompute, greedy, one_device
-
-IDS = list(b"Once there was a room of devices.")
-MOST = 200
-CUTS = {"alone": (), "split": (3,), "three": (2, 4)}
-SAMPLERS: dict[str, tuple[Choose, Sampling]] = {
-    "greedy": (greedy, Sampling()),
-    "creative": (choose, Sampling(temperature=0.8, top_k=40, seed=7)),
-}
-
-Guess = Callable[[int, int], list[int]]
-
-
-def expected(cuts: Sequence[int], sampler: str = "greedy", most: int = MOST) -> list[int]:
-    pick, sampling = SAMPLERS[sampler]
-    return one_device(IDS, most, cuts, pick, sampling)
-
-
-def oracle(answer: Sequence[int], right: float) -> Guess:
-    """Guesses of which this share is right, whatever came before them."""
-    text, dice = [*IDS, *answer], random.Random(5)
-
-    def guess(position: int, count: int) -> list[int]:
-        known = [text[p] if p < len(text) else 97 for p in range(position, position + count)]
-        return [token if dice.random() < right else 96 for token in known]
-
-    return guess
-
-
-async def line(cuts: Sequence[int], guess: Guess | None, *, hybrid: bool = True) -> Line:
-    record = HYBRID if hybrid else RECORD
-    host = ToyCompute(guess=guess)
-    made = Line([host, *(ToyCompute() for _ in cuts)], record, cuts, TABLE)
-    part = Part(0, (*cuts, LAYERS)[0], embed=True, head=True, draft=guess is not None)
-    return await made.start(LoadRequest(record.key, part, 2048, KvFormat.F16, PLEDGE))
-
-
-@pytest.fixture
-async def lines() -> AsyncIterator[list[Line]]:
-    made: list[Line] = []
-    yield made
-    for one in made:
-        await one.close()
+from tests.room.line import Answer, Line, depth
+from tests.room.lines import (
+    CUTS,
+    ENDS,
+    IDS,
+    MOST,
+    SAMPLERS,
+    answer_until,
+    check_end,
+    expected,
+    line,
+    oracle,
+)
+from tests.room.toy import RECORD, TABLE, ToyCompute, one_device
 
 
 def without_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,15 +125,8 @@ async def test_the_draft_block_is_shown_true_states_of_every_column(lines: list[
     assert np.array_equal(host.shown[0][1], np.zeros(16, np.float32))
 
 
-def stop_after(count: int) -> Callable[[Generation], None]:
-    def on_token(generation: Generation) -> None:
-        generation.stopping = len(generation.answer) >= count
-
-    return on_token
-
-
 @pytest.mark.parametrize("where", CUTS)
-@pytest.mark.parametrize("end", ["stop token", "stopped", "capped", "full"])
+@pytest.mark.parametrize("end", ENDS)
 async def test_the_caches_hold_prompt_and_answer_however_it_ends(lines: list[Line], where: str, end: str) -> None:
     """The end falls on every column of a step, and what follows goes on from there without reading anything again."""
     cuts = CUTS[where]
@@ -175,19 +134,8 @@ async def test_the_caches_hold_prompt_and_answer_however_it_ends(lines: list[Lin
     for at in range(20, 29):
         lines.append(await line(cuts, oracle(words, 1.0)))
         lines[-1].chain.depth = depth(7)
-        stops = [words[at]] if end == "stop token" else []
-        got = await lines[-1].answer(
-            IDS, at if end == "capped" else MOST, stops=stops, context=len(IDS) + at if end == "full" else 2048,
-            on_token=stop_after(at) if end == "stopped" else lambda _generation: None,
-        )  # fmt: skip
-        if end == "stop token":
-            at = words.index(words[at])
-            assert (got.ending, got.ids, got.held.fed.ids) == (Ending.FINISHED, words[:at], (*IDS, *words[:at]))
-        else:
-            assert got.ending is {"stopped": Ending.STOPPED, "capped": Ending.CAPPED, "full": Ending.FULL}[end]
-            assert got.ids == words[: len(got.ids)]
-            assert len(got.ids) == at
-            assert got.held.fed.ids == (*IDS, *got.ids[:-1])
+        got = await answer_until(lines[-1], words, at, end)
+        check_end(got, words, at, end)
         await _goes_on(lines[-1], got)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from app.room.guessers import READ_AT_ONCE
 from app.room.meta import Meta
 from app.room.ports import LoadRequest
 from tests.room.line import META, PLEDGE, Line, depth
-from tests.room.test_drafts import CUTS, IDS, MOST, SAMPLERS, expected, line, oracle
+from tests.room.lines import CUTS, IDS, MOST, SAMPLERS, expected, line, oracle
 from tests.room.toy import LAYERS, RECORD, TABLE, Reader, ToyCompute
 
 
@@ -44,14 +44,6 @@ def toy(made: Line) -> ToyCompute:
     host = made.computes[0]
     assert isinstance(host, ToyCompute)
     return host
-
-
-@pytest.fixture
-async def lines() -> AsyncIterator[list[Line]]:
-    made: list[Line] = []
-    yield made
-    for one in made:
-        await one.close()
 
 
 @pytest.mark.parametrize("where", CUTS)
