@@ -11,6 +11,7 @@ from app.engine.arch import Mixer, read_config
 from app.engine.device import Gpu
 from app.engine.engine import Engine
 from app.engine.gguf import GgufFile
+from app.engine.loading import roomy
 from app.engine.model import Cancelled
 from app.engine.options import Options, arithmetic_for, most_sequences, taken_bytes
 from app.engine.types import STEP_COLUMNS, ColumnClass, Part
@@ -43,13 +44,20 @@ def plan_draft(large: GgufFile, part: Part, options: Options, small: GgufFile, g
         raise ModelError("The small model has other tokens than the large one.")
     whole = Part(0, config.layers, embed=True, head=True)
     wanted = Options(min(options.context, config.context), 0, arithmetic=arithmetic_for(gpu))
-    left = options.pledge - taken_bytes(large, part, options, gpu.info.binding)
-    for sequences in (most_sequences(large, part), 1):
-        several = replace(wanted, sequences=sequences)
-        own = taken_bytes(small, whole, several, gpu.info.binding)
-        if own <= left:
-            return DraftPlan(small, whole, replace(several, pledge=own))
-    raise OutOfMemory("There is no memory left for the small model.", "Lend more memory.")
+    plans = [
+        DraftPlan(small, whole, replace(several, pledge=taken_bytes(small, whole, several, gpu.info.binding)))
+        for count in range(most_sequences(large, part), 0, -1)
+        for several in [replace(wanted, sequences=count)]
+    ]
+    if taken_bytes(large, part, options, gpu.info.binding) + plans[-1].options.pledge > options.pledge:
+        raise OutOfMemory("There is no memory left for the small model.", "Lend more memory.")
+    return next((plan for plan in plans[:-1] if _suits(plan, large, part, options, gpu)), plans[-1])
+
+
+def _suits(plan: DraftPlan, large: GgufFile, part: Part, options: Options, gpu: Gpu) -> bool:
+    """Whether the large model beside it can be asked by as many conversations."""
+    left = replace(options, pledge=options.pledge - plan.options.pledge)
+    return roomy(gpu, large, part, left).sequences >= plan.options.sequences
 
 
 class DraftModel:

@@ -18,12 +18,14 @@ def load_roomy(
     gpu: Gpu, file: GgufFile, part: Part, options: Options, loaded: Loaded | None = None,
     cancelled: Cancelled = lambda: False,
 ) -> Engine:  # fmt: skip
-    """``Engine.load`` with the widest prompt chunks, then the most sequences, and the quickest placements known.
-
-    Errors as there.
-    """
-    config, binding = read_config(file), gpu.info.binding
-    options = replace(options, prompt_columns=prompt_columns_for(config, gpu))
-    options = roomiest(file, part, widest(file, part, options, binding), binding)
+    """``Engine.load`` of ``roomy`` options with the quickest placements known; errors as there."""
+    options = roomy(gpu, file, part, options)
     gpu.caps = tuned(gpu, file, part, options, cancelled)
     return Engine.load(gpu, file, part, options, loaded, cancelled)
+
+
+def roomy(gpu: Gpu, file: GgufFile, part: Part, options: Options) -> Options:
+    """With the widest prompt chunks that the pledge has room for, then the most sequences."""
+    binding = gpu.info.binding
+    options = replace(options, prompt_columns=prompt_columns_for(read_config(file), gpu))
+    return roomiest(file, part, widest(file, part, options, binding), binding)

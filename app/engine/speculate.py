@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 SPLIT_DEPTHS = (0, 3, 5, 7)
@@ -63,25 +64,26 @@ class DepthControl:
     _since_probe: int = 0
     _wait: int = PROBE_EVERY
 
-    @property
-    def depth(self) -> int:
-        """For the next step: the usual one first, then each once, then the fastest and now and then its neighbours."""
+    def depth(self, most: int) -> int:
+        """For the next step, which has room for ``most``: the usual one first, then each once, then the fastest and now
+        and then its neighbours."""
+        possible = [depth for depth in self.depths if depth <= most]
         if self._steps < FIRST_STEPS:
-            return FIRST_DEPTH
-        untried = [depth for depth in self.depths if depth not in self._seconds]
+            return max((depth for depth in possible if depth <= FIRST_DEPTH), default=0)
+        untried = [depth for depth in possible if depth not in self._seconds]
         if untried:
             return untried[0]
-        return self._neighbour(self._best) if self._since_probe >= self._wait else self._best
+        best = self._best(possible)
+        return self._neighbour(best, possible) if self._since_probe >= self._wait else best
 
-    @property
-    def _best(self) -> int:
+    def _best(self, possible: Sequence[int]) -> int:
         """Of those tried."""
-        tried = (depth for depth in self.depths if depth in self._seconds)
-        return max(tried, key=lambda depth: self._right.tokens(depth) / self._seconds[depth])
+        tried = (depth for depth in possible if depth in self._seconds)
+        return max(tried, key=lambda depth: self._right.tokens(depth) / self._seconds[depth], default=0)
 
-    def _neighbour(self, depth: int) -> int:
-        at = self.depths.index(depth)
-        beside = [self.depths[i] for i in (at - 1, at + 1) if 0 <= i < len(self.depths)]
+    def _neighbour(self, depth: int, possible: Sequence[int]) -> int:
+        at = possible.index(depth)
+        beside = [possible[i] for i in (at - 1, at + 1) if 0 <= i < len(possible)]
         return beside[self._probes % len(beside)] if beside else depth
 
     def measured(self, depth: int, tokens: int, seconds: float) -> None:
@@ -89,7 +91,7 @@ class DepthControl:
         if depth not in self.depths or seconds <= 0:
             return
         probing = self._since_probe >= self._wait
-        before = self._best if probing else None
+        before = self._best(self.depths) if probing else None
         self._steps += 1
         self._since_probe += 1
         known = self._seconds.get(depth, seconds)
@@ -99,6 +101,6 @@ class DepthControl:
             self._probed(before)
 
     def _probed(self, before: int | None) -> None:
-        in_vain = before == 0 and self._best == 0
+        in_vain = before == 0 and self._best(self.depths) == 0
         self._probes, self._since_probe = self._probes + 1, 0
         self._wait = min(2 * self._wait, LONGEST_WAIT) if in_vain else PROBE_EVERY

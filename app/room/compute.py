@@ -136,7 +136,7 @@ class EngineCompute:
 
     async def guesses(self, ids: Sequence[int], count: int, sequence: int = 0) -> list[int]:
         known = tuple(ids)
-        return await self._call(lambda: self._draft.guesses(known, count, sequence) if self._draft else [])
+        return await self._call(lambda: self._guesses(known, count, sequence))
 
     @property
     def prompt_chunk(self) -> int:
@@ -218,6 +218,14 @@ class EngineCompute:
             self._unload()
             raise
 
+    def _guesses(self, ids: Sequence[int], count: int, sequence: int) -> list[int]:
+        """A draft model whose numbers are none is of no use in the next answer either."""
+        try:
+            return self._draft.guesses(ids, count, sequence) if self._draft else []
+        except GpuError:
+            self._drop_draft()
+            raise
+
     def _export(self, sequence: int) -> State:
         end, pieces = self._loaded().export(sequence=sequence)
         return State(end, np.concatenate([np.zeros(0, np.uint8), *pieces]))
@@ -242,6 +250,9 @@ class EngineCompute:
         if self._engine:
             self._engine.close()
             self._engine = None
+        self._drop_draft()
+
+    def _drop_draft(self) -> None:
         if self._draft:
             self._draft.close()
             self._draft = None

@@ -155,6 +155,8 @@ class Dealing:
             await self._fail(str(error))
 
     async def _fail(self, why: str) -> None:
+        if self.chain is not None:
+            self.chain.end(LapFailed(why, repairable=False))
         self.stage, self.chain, self.planned = Stage.IDLE, None, None
         self._own_ready, self._loaded = False, None
         self._ports.crowd.tell(m.StartFailed(why=m.line(why)))

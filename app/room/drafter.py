@@ -14,7 +14,7 @@ from typing import TypeVar
 from app.core.errors import PooledError
 from app.engine.lookup import LookupIndex
 from app.engine.speculate import DepthControl
-from app.engine.types import ColumnClass, Floats
+from app.engine.types import STEP_COLUMNS, ColumnClass, Floats
 from app.room.guessers import BlockGuesser, Guesser, ModelGuesser
 from app.room.ports import Compute
 
@@ -114,7 +114,7 @@ class Drafter:
     async def prepare(self) -> None:
         """What guesses need once and no step is to be judged by, where there will be some."""
         looked_up = len(self._look_up(FEWEST_LOOKED_UP)) == FEWEST_LOOKED_UP
-        if self._guesser is not None and not looked_up and self._depth.depth:
+        if self._guesser is not None and not looked_up and self._depth.depth(STEP_COLUMNS - 1):
             await self._guarded(self._guesser.prepare())
 
     async def propose(self, token: int, position: int, most: int) -> Drafts:
@@ -124,11 +124,14 @@ class Drafter:
         found = self._look_up(most)
         if len(found) >= (FEWEST_LOOKED_UP if self._guesser else 1):
             return Drafts(tuple(found), Source.LOOKUP)
-        count = min(most, self._depth.depth)
+        count = self._depth.depth(most)
         if self._guesser is None or count == 0:
             return Drafts()
         guesses = await self._guarded(self._guesser.guesses(token, position, count))
-        return Drafts(tuple(guesses or ()), Source.BLOCK)
+        if not guesses:
+            self._guesser = None
+            return Drafts()
+        return Drafts(tuple(guesses), Source.BLOCK)
 
     def _look_up(self, most: int) -> list[int]:
         most = min(most, self._widths.bold if self._bold else self._widths.careful)

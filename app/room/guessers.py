@@ -26,7 +26,7 @@ class Guesser(Protocol):
         ...
 
     async def guesses(self, token: int, position: int, count: int) -> list[int]:
-        """At most ``count`` of what follows ``token``, which stands at ``position``."""
+        """At most ``count`` of what follows ``token``, which stands at ``position``; none: there will be no more."""
         ...
 
     async def settle(self) -> None:

@@ -88,17 +88,17 @@ class ModelHost:
                 style = read_style(message.style, self._settings().style) if message.style else None
                 self.talk.ask(member.id, member.name, message.text, style, message.mid)
             case m.StopAnswer():
-                self.stop(member.id, message.rid)
+                self.stop(member.id, message.rid, message.mid)
             case m.Command():
                 self.command(member.id, member.name, message.cmd)
             case _:
                 self.dealing.said(member.id, message)
 
-    def stop(self, by: str, rid: str = "") -> None:
-        """``rid``: only that ask of a program's; else what screens show being written."""
-        self.desk.stop(by, rid)
+    def stop(self, by: str, rid: str = "", mid: str = "") -> None:
+        """``rid``: only that ask of a program's; else what screens show being written, as long as it is ``mid``."""
+        self.desk.stop(by, rid, mid)
         if not rid:
-            self.talk.stop(by)
+            self.talk.stop(by, mid)
 
     def command(self, id: str, name: str, command: str) -> None:
         match command:

@@ -78,6 +78,7 @@ class ModelSide:
         self.past = Past()
         self.host: ModelHost | None = None
         self.answering = False
+        self._seen = ""
         self.holders: tuple[str, ...] = ()
         self._ports = ports
         self._crowd = crowd
@@ -308,7 +309,7 @@ class ModelSide:
             case m.Degraded():
                 self.runs = None
             case m.AnswerStart():
-                self.answering = True
+                self.answering, self._seen = True, message.mid
                 self._unheard.pop(message.mid, None)
             case m.AnswerDone():
                 self.answering = False
@@ -429,7 +430,7 @@ class ModelSide:
         if self.running is not None:
             self.running.stop(self._crowd.me)
         else:
-            self._crowd.send(self.host_id, m.StopAnswer())
+            self._crowd.send(self.host_id, m.StopAnswer(mid=self._seen))
 
     def typing(self) -> None:
         own = self._own()

@@ -166,11 +166,10 @@ class Saves:
 
     async def _save(self, chain: Chain, lane: Lane, slot: int, held: Held, but: int) -> bool:
         """Twice at most: the second time without the oldest checkpoint."""
-        for _ in range(2):
+        for oldest in (self._known.oldest(but), None):
             try:
                 await self._compute.save(str(slot), held.end, lane.sequence)
             except OutOfMemory as error:
-                oldest = self._known.oldest(but)
                 log.info("no memory to keep a conversation: %s", error)
                 if oldest is None:
                     return False

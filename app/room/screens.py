@@ -14,7 +14,7 @@ from app.room.settings import RoomSettings, may_read
 
 PIECE = 2_000
 MOST_BEHIND = 64
-"""Answers that were not shown yet."""
+"""Answers that are over and were not shown yet."""
 
 
 class Shown:
@@ -76,7 +76,9 @@ class Screens:
         if self.shows(shown) and shown.done is not None:
             self.tell(shown.done, shown.asker)
             self._now = None
-        self._behind = self._behind[-MOST_BEHIND:]
+        over = [other for other in self._behind if other.done is not None]
+        for oldest in over[:-MOST_BEHIND]:
+            self._behind.remove(oldest)
         self._fill()
 
     def _fill(self) -> None:

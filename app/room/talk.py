@@ -58,7 +58,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Redone:
-    """An answer that is continued or written again; it never waits."""
+    """An answer that is continued or written again; it goes before all that wait."""
 
     asker: str
     start: Callable[[Turn], None]
@@ -68,7 +68,7 @@ class _Redone:
         self.start(self)
 
     def waits(self, place: int) -> None:
-        """It goes before all that wait."""
+        """Nobody asked just now who would want to hear of it."""
 
 
 class Talk:
@@ -133,16 +133,17 @@ class Talk:
     def told_place(self, question: Question, place: int) -> None:
         tell_one(self._crowd, question.asker, m.Queued(pos=place, mid=question.mid))
 
-    def stop(self, by: str) -> None:
-        """The asker, the model host and the creator may stop."""
+    def stop(self, by: str, mid: str = "") -> None:
+        """The asker, the model host and the creator may stop; ``mid``: only the exchange of that name."""
         now = self._now
-        if now is not None and by in {now.question.asker, self._crowd.me, self._crowd.creator}:
+        meant = now is not None and mid in {"", now.question.mid}
+        if now is not None and meant and by in {now.question.asker, self._crowd.me, self._crowd.creator}:
             self._writer.stop(_Exchange(now, self))
 
     def continue_last(self, by: str) -> None:
         if self._may_redo(by) and self.past.can_continue and self.past.last is not None:
             last, past = self.past.last, self.past.going_on()
-            self._turns.begin(_Redone(last.asker, lambda turn: self.answer(turn, last, past)))
+            self._turns.first(_Redone(last.asker, lambda turn: self.answer(turn, last, past)))
 
     def regenerate(self, by: str) -> None:
         """Asks the last question again, in its asker's name and the room's style."""
@@ -152,12 +153,17 @@ class Talk:
         question = replace(self.past.last, mid=mid, seed=seed, style=None)
         self._crowd.tell(m.Regenerated())
         past = self.past.without_last().asked(question)
-        self._turns.begin(_Redone(question.asker, lambda turn: self.answer(turn, question, past)))
+        self._turns.first(_Redone(question.asker, lambda turn: self.answer(turn, question, past)))
 
     def _may_redo(self, by: str) -> bool:
         last = self.past.last
         asked = last is not None and by in {last.asker, self._crowd.me, self._crowd.creator}
-        return asked and not self._turns.person_runs and self._dealing.stage is Stage.ONLINE
+        free = not self._turns.person_runs and not self._redone_waits
+        return asked and free and self._dealing.stage is Stage.ONLINE
+
+    @property
+    def _redone_waits(self) -> bool:
+        return any(isinstance(turn, _Redone) for turn in self._turns.waiting)
 
     def new_chat(self, id: str, by: str) -> None:
         if self._now is not None:
@@ -268,8 +274,9 @@ class Talk:
             self._now_past(self.past.in_words_of(planned.record.key, language))
         self._remind()
         last = self.past.last
-        if not self._turns.person_runs and self.past.unanswered and last is not None:
-            self._turns.begin(_Redone(last.asker, lambda turn: self._begin_again(turn, last)))
+        free = not self._turns.person_runs and not self._redone_waits
+        if free and self.past.unanswered and last is not None:
+            self._turns.first(_Redone(last.asker, lambda turn: self._begin_again(turn, last)))
 
     def _remind(self) -> None:
         """Whoever came in while no device ran the model has heard nothing of what was said."""
@@ -280,7 +287,7 @@ class Talk:
 
     def ended(self) -> None:
         """The model does not run any more, so nobody waits for it."""
-        self._turns.drop(lambda turn: isinstance(turn, _Asked))
+        self._turns.drop(lambda turn: isinstance(turn, _Asked | _Redone))
 
     async def close(self) -> None:
         await self._tasks.close()

@@ -11,6 +11,8 @@ from typing import Protocol
 from app.core.errors import RoomError
 
 MOST_WAITING = 10
+MOST_PROGRAMS = 8
+"""Programs that wait: the other places are people's."""
 MOST_PER_DEVICE = 2
 
 
@@ -54,7 +56,8 @@ class Turns:
         if self._first(*self.waiting, turn) is turn:
             self.begin(turn)
             return
-        if len(self.waiting) >= MOST_WAITING:
+        programs = sum(not waiting.person for waiting in self.waiting)
+        if len(self.waiting) >= MOST_WAITING or (not turn.person and programs >= MOST_PROGRAMS):
             raise RoomError("Too many questions are waiting already.", "Ask again in a moment.")
         if sum(waiting.asker == turn.asker for waiting in self.waiting) >= MOST_PER_DEVICE:
             raise RoomError("Two of your questions are waiting already.", "Wait for one to be answered.")
@@ -68,10 +71,22 @@ class Turns:
             return None
         return next((turn for turn in turns if not (turn.person and self.person_runs)), None)
 
+    def first(self, turn: Turn) -> None:
+        """Before anything that waits: at once, or as soon as there is room."""
+        self.waiting = (turn, *self.waiting)
+        self.next()
+        if turn in self.waiting:
+            self._changed()
+
     def begin(self, turn: Turn) -> None:
-        """Before anything that waits."""
         self.running = (*self.running, turn)
         turn.begin()
+
+    def _changed(self) -> None:
+        """Who waits hears where."""
+        self.on_change()
+        for place, turn in enumerate(self.waiting, start=1):
+            turn.waits(place)
 
     def over(self, turn: Turn) -> None:
         """A running answer ended."""
@@ -82,9 +97,7 @@ class Turns:
         """Lets those that wait begin, as many as can."""
         while (first := self._first(*self.waiting)) is not None:
             self.waiting = tuple(turn for turn in self.waiting if turn is not first)
-            self.on_change()
-            for place, turn in enumerate(self.waiting, start=1):
-                turn.waits(place)
+            self._changed()
             self.begin(first)
 
     def drop(self, unwanted: Callable[[Turn], bool]) -> tuple[Turn, ...]:
@@ -92,5 +105,5 @@ class Turns:
         out = tuple(turn for turn in self.waiting if unwanted(turn))
         if out:
             self.waiting = tuple(turn for turn in self.waiting if turn not in out)
-            self.on_change()
+            self._changed()
         return out

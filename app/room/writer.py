@@ -175,7 +175,7 @@ class Writer:
             ending = await generation.run()
         except PooledError as error:
             now.record = _longer(now.record, generation.held.fed)
-            if not isinstance(error, PromptError):
+            if not isinstance(error, PromptError | DeviceLost):
                 await self._distrust(generation.chain)
             raise
         finally:
@@ -219,8 +219,6 @@ class Writer:
         """The model does not run any more."""
         error = LapFailed(why, repairable=False)
         self._lanes.lose(error)
-        if self._dealing.chain is not None:
-            self._dealing.chain.laps.fail_all(error)
         self._waiters.fail(error)
 
     def tick(self) -> None:

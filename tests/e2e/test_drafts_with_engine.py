@@ -35,10 +35,9 @@ class Round:
     def __init__(self) -> None:
         self._steps = 0
 
-    @property
-    def depth(self) -> int:
+    def depth(self, most: int) -> int:
         self._steps += 1
-        return self._steps % 15 + 1
+        return min(self._steps % 15 + 1, most)
 
     def measured(self, depth: int, tokens: int, seconds: float) -> None: ...
 

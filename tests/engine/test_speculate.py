@@ -18,6 +18,7 @@ from app.engine.speculate import (
     RightShares,
 )
 
+MOST = 15
 Cost = Callable[[int], float]
 
 
@@ -45,7 +46,7 @@ class Room:
         """The depths taken."""
         taken: list[int] = []
         for _ in range(steps):
-            taken.append(self.control.depth)
+            taken.append(self.control.depth(MOST))
             accepted = 0
             while accepted < taken[-1] and self._dice.random() < right:
                 accepted += 1
@@ -113,7 +114,7 @@ def test_it_comes_back_from_none_when_drafts_are_right_again(depths: tuple[int, 
 def test_it_looks_at_both_neighbours() -> None:
     room = Room(ALONE_DEPTHS, dear)
     room.run(8, 1.0)
-    best = room.control.depth
+    best = room.control.depth(MOST)
     taken = Counter(room.run(20 * PROBE_EVERY, 1.0))
     at = ALONE_DEPTHS.index(best)
     assert {ALONE_DEPTHS[i] for i in (at - 1, at + 1) if 0 <= i < len(ALONE_DEPTHS)} <= set(taken)
@@ -125,7 +126,7 @@ def test_a_depth_whose_steps_became_faster_is_found_again() -> None:
     def run(steps: int, fast: int) -> Counter[int]:
         taken: list[int] = []
         for _ in range(steps):
-            taken.append(control.depth)
+            taken.append(control.depth(MOST))
             control.measured(taken[-1], taken[-1] + 1, 1.0 if taken[-1] == fast else 4.0)
         return Counter(taken)
 
@@ -140,9 +141,22 @@ def test_clipped_depths_and_impossible_times_teach_nothing() -> None:
         control.measured(depth, 3, seconds)
     taken: list[int] = []
     for _ in range(6):
-        taken.append(control.depth)
+        taken.append(control.depth(MOST))
         control.measured(taken[-1], 1, 1.0)
     assert taken == [3, 3, 3, 0, 5, 7]
+
+
+@DEPTHS
+@pytest.mark.parametrize("most", [1, 2, 3, 4])
+def test_a_step_with_little_room_still_finds_what_pays(depths: tuple[int, ...], most: int) -> None:
+    """Other answers share its pass: what does not fit is neither tried nor waited for."""
+    control, taken = DepthControl(depths), list[int]()
+    for _ in range(200):
+        taken.append(control.depth(most))
+        control.measured(taken[-1], 1, dear(taken[-1]))
+    assert max(taken) <= most
+    assert taken[20:].count(0) > 160
+    assert control.depth(7) > most
 
 
 def test_what_a_depth_never_taken_would_give_is_told_by_the_others() -> None:

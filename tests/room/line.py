@@ -145,7 +145,8 @@ def depth(fixed: int) -> Any:
     """A depth control that always says the same."""
 
     class Fixed:
-        depth = fixed
+        def depth(self, most: int) -> int:
+            return min(fixed, most)
 
         def measured(self, depth: int, tokens: int, seconds: float) -> None: ...
 

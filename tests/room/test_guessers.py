@@ -122,7 +122,8 @@ async def test_one_past_its_context_is_no_measure_of_anything(lines: list[Line])
     lines.append(await with_small((3,), lambda _ids, _count: []))
     got = await lines[-1].answer(IDS, 40)
     assert got.ids == expected((3,), most=40)
-    assert lines[-1].chain.depth.depth == 3
+    assert lines[-1].chain.depth.depth(15) == 3
+    assert [count for _, count in toy(lines[-1]).asked if count] == [3]
 
 
 @pytest.mark.parametrize("where", CUTS)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from app.core.errors import OutOfMemory
 from app.engine.types import ColumnClass, KvFormat, Part, Sampling, Step, Stepped
 from app.room.checkpoints import Checkpoint, Checkpoints, Keep
 from app.room.dealing import Stage
@@ -269,3 +270,22 @@ async def test_nothing_begins_on_new_caches_while_an_attempt_on_lost_ones_is_und
     assert toy(one).prompt_columns == read
     gate.set()
     assert [len(work.now.ids) for work in await asyncio.gather(first, second)] == [5, 5]
+
+
+async def test_memory_that_the_oldest_cannot_make_costs_no_second_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = await device("dense", lanes=1)
+    for letter in "abc":
+        await one.ask(text(letter), 20)
+    await one.ask(text("L", 900), 3)
+    before = sorted(state.end for state in toy(one).kept.values())
+    save = toy(one).save
+
+    async def tight(name: str, end: int, sequence: int = 0) -> None:
+        if end > 500:
+            raise OutOfMemory("There is no room.")
+        await save(name, end, sequence)
+
+    monkeypatch.setattr(toy(one), "save", tight)
+    await one.ask(text("d"), 20)
+    assert before == [LONG + 19] * 3
+    assert sorted(state.end for state in toy(one).kept.values()) == before[1:]

@@ -623,3 +623,16 @@ async def test_no_more_than_six_prompt_rounds_are_under_way(world: World) -> Non
 
     await world.until(done)
     assert most == 6
+
+
+async def test_a_model_that_is_taken_down_under_a_word_leaves_nothing_behind(world: World) -> None:
+    """The word is on its way between two devices, and nobody will bring it home."""
+    world.network.latency = 0.1
+    boxes = otter, _ = await world.started(2, 2)
+    otter.do(it.Ask("Tell me."))
+    await world.until(lambda: bool(otter.state.live and otter.state.live.answer))
+    otter.do(it.StopStart())
+    await world.until(lambda: all(box.state.live is None for box in boxes), 20)
+    otter.do(it.Start())
+    await world.until(lambda: idle(*boxes), 60)
+    assert await ask(world, otter, "And now?")

@@ -262,3 +262,31 @@ async def test_more_programs_than_lanes_keep_their_conversations(world: WideWorl
         turns = (UserMessage(begin), AssistantMessage(text), UserMessage("And now?"))
         again = await asked(world, otter, replace(said("", most_tokens=10), messages=turns))
         assert again.ended.usage.reused > len(begin)
+
+
+async def test_a_stop_on_its_way_is_for_the_answer_that_was_seen(world: WideWorld) -> None:
+    """The person's answer ends meanwhile, and a program's takes its place on the screens."""
+    world.network.latency = 0.15
+    _, heron = await world.started(8, 0.5)
+    ((_, program),) = asks(heron, "Program?", most=1500)
+    await begun(world, program)
+    heron.do(it.Ask("Person?"))
+    await world.until(lambda: bool(live(heron)) and len(live(heron).answer) > 100)  # type: ignore[union-attr]
+    heron.do(it.Stop())
+    await world.until(lambda: live(heron) is not None and live(heron).question != "Person?")  # type: ignore[union-attr]
+    await world.run(3)
+    assert not program.over
+
+
+async def test_what_is_written_again_waits_for_a_lane_before_all_others(world: WideWorld) -> None:
+    otter, heron = await world.started(8, 0.5)
+    await ask_room(world, otter, "First?")
+    runs = [run for box in (otter, heron) for run in asks(box, *QUESTIONS[:2], most=1500)]
+    await begun(world, *(heard for _, heard in runs))
+    (late,) = asks(heron, "Late?", most=4)
+    otter.do(it.Regenerate())
+    await world.run(2)
+    assert live(otter) is None or live(otter).question != "First?"  # type: ignore[union-attr]
+    runs[0][0].close()
+    await world.until(lambda: bool(live(otter)) and live(otter).question == "First?" and bool(live(otter).answer))  # type: ignore[union-attr]
+    assert not late[1].text

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.core.errors import RoomError
-from app.room.turns import Turns
+from app.room.turns import MOST_PROGRAMS, MOST_WAITING, Turns
 
 
 @dataclass(eq=False)
@@ -47,13 +47,48 @@ def test_the_first_begins_at_once_and_the_others_in_turn() -> None:
     assert turns.running == ()
 
 
+def test_programs_leave_people_their_places() -> None:
+    turns = queue(ready=False)
+    for i in range(MOST_PROGRAMS):
+        turns.ask(Wish(f"program {i}"))
+    with pytest.raises(RoomError, match="Too many"):
+        turns.ask(Wish("one more"))
+    for i in range(MOST_WAITING - MOST_PROGRAMS):
+        turns.ask(Wish(f"person {i}", person=True))
+    with pytest.raises(RoomError, match="Too many"):
+        turns.ask(Wish("another", person=True))
+
+
+def test_who_waits_hears_that_somebody_before_left() -> None:
+    turns = queue()
+    wishes = [Wish("a"), Wish("b"), Wish("c")]
+    for wish in wishes:
+        turns.ask(wish)
+    turns.drop(lambda turn: turn.asker == "b")
+    assert wishes[2].places == [2, 1]
+
+
+def test_what_goes_first_begins_at_once_or_before_all_that_wait() -> None:
+    turns = queue(most=2)
+    programs, again = [Wish("a"), Wish("b"), Wish("c")], Wish("d", person=True)
+    for wish in programs:
+        turns.ask(wish)
+    turns.first(again)
+    assert (begun(again), again.places, programs[2].places) == ([False], [1], [1, 2])
+    turns.over(programs[0])
+    assert begun(again, programs[2]) == [True, False]
+    other = queue(most=2)
+    other.first(again)
+    assert other.running == (again,)
+
+
 def test_a_full_queue_and_a_full_share_are_refused() -> None:
     turns = queue(ready=False)
     for i in range(5):
-        turns.ask(Wish(f"d{i}"))
-        turns.ask(Wish(f"d{i}"))
+        turns.ask(Wish(f"d{i}", person=True))
+        turns.ask(Wish(f"d{i}", person=i > 0))
     with pytest.raises(RoomError, match="Too many"):
-        turns.ask(Wish("d9"))
+        turns.ask(Wish("d9", person=True))
     turns.drop(lambda turn: turn.asker == "d0")
     with pytest.raises(RoomError, match="Two of your"):
         turns.ask(Wish("d1"))

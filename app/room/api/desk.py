@@ -266,11 +266,11 @@ class AskDesk:
 
     # -- ending -------------------------------------------------------------------------------------------------
 
-    def stop(self, by: str, rid: str = "") -> None:
+    def stop(self, by: str, rid: str = "", mid: str = "") -> None:
         """An asker may stop its ask of a name, begun or not; without one the asker, the model host and the creator may
         stop the answer that screens show."""
         for running in self._running:
-            if self._named(running, by, rid) if rid else self._seen(running, by):
+            if self._named(running, by, rid) if rid else self._seen(running, by, mid):
                 self._ports.writer.stop(running)
         if rid:
             checked = {(by, rid)} & self._early
@@ -281,9 +281,11 @@ class AskDesk:
     def _named(self, turn: Turn, by: str, rid: str) -> bool:
         return isinstance(turn, _Waiting) and (turn.now.asker, turn.now.rid) == (by, rid)
 
-    def _seen(self, running: _Waiting, by: str) -> bool:
-        crowd = self._ports.crowd
-        return self._ports.screens.shows(running.now.shown) and by in {running.now.asker, crowd.me, crowd.creator}
+    def _seen(self, running: _Waiting, by: str, mid: str) -> bool:
+        """With ``mid`` only under that name: the answer somebody saw may have made room for another meanwhile."""
+        crowd, shown = self._ports.crowd, running.now.shown
+        meant = shown is not None and mid in {"", shown.start.mid} and self._ports.screens.shows(shown)
+        return meant and by in {running.now.asker, crowd.me, crowd.creator}
 
     def member_left(self, id: str) -> None:
         """Nobody is there to hear the answers."""

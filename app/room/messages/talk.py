@@ -197,9 +197,10 @@ class Wake(Message, frozen=True, tag="ai-wake"):
 
 
 class StopAnswer(Message, frozen=True, tag="ai-stop"):
-    """With ``rid`` only that ask of a program's."""
+    """With ``rid`` only that ask of a program's, with ``mid`` only the answer that screens show under that name."""
 
     rid: Rid = ""
+    mid: Line = ""
 
 
 class Command(Message, frozen=True, tag="ai-cmd"):
