@@ -47,6 +47,13 @@ async def line(cuts: Sequence[int], guess: Guess | None, *, hybrid: bool = True)
     return await made.start(LoadRequest(record.key, part, 2048, KvFormat.F16, PLEDGE))
 
 
+def host_of(line: Line) -> ToyCompute:
+    """The model host's toy."""
+    compute = line.computes[0]
+    assert isinstance(compute, ToyCompute)
+    return compute
+
+
 ENDS = {"stop token": Ending.FINISHED, "stopped": Ending.STOPPED, "capped": Ending.CAPPED, "full": Ending.FULL}
 
 

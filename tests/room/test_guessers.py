@@ -18,7 +18,7 @@ from app.room.guessers import READ_AT_ONCE
 from app.room.meta import Meta
 from app.room.ports import LoadRequest
 from tests.room.line import META, PLEDGE, Line, depth
-from tests.room.lines import CUTS, IDS, MOST, SAMPLERS, expected, line, oracle
+from tests.room.lines import CUTS, IDS, MOST, SAMPLERS, expected, host_of, line, oracle
 from tests.room.toy import LAYERS, RECORD, TABLE, Reader, ToyCompute
 
 
@@ -38,12 +38,6 @@ async def with_small(cuts: Sequence[int], small: Reader | None, meta: Meta = MET
     made = Line([ToyCompute(small=small), *(ToyCompute() for _ in cuts)], RECORD, cuts, TABLE, meta)
     part = Part(0, (*cuts, LAYERS)[0], embed=True, head=True)
     return await made.start(LoadRequest(RECORD.key, part, 2048, KvFormat.F16, PLEDGE, draft="small"))
-
-
-def toy(made: Line) -> ToyCompute:
-    host = made.computes[0]
-    assert isinstance(host, ToyCompute)
-    return host
 
 
 @pytest.mark.parametrize("where", CUTS)
@@ -78,7 +72,7 @@ async def test_a_lookup_of_two_or_more_comes_first(lines: list[Line]) -> None:
     got = await lines[-1].answer(IDS, 80, choose=next_letter)
     assert got.ids == [97 + position % 26 for position in range(len(IDS), len(IDS) + 80)]
     assert 40 < got.generation.drafter.acceptance.looked_up == got.generation.drafter.acceptance.accepted
-    assert max(length for length, _ in toy(lines[-1]).asked) < len(IDS) + 30
+    assert max(length for length, _ in host_of(lines[-1]).asked) < len(IDS) + 30
 
 
 async def test_a_long_prompt_is_read_in_pieces_and_once(lines: list[Line]) -> None:
@@ -86,7 +80,7 @@ async def test_a_long_prompt_is_read_in_pieces_and_once(lines: list[Line]) -> No
     lines.append(await with_small((3,), lambda ids, count: [96] * count))
     lines[-1].chain.depth = depth(3)
     await lines[-1].answer(prompt, 6)
-    asked, read = toy(lines[-1]).asked, [READ_AT_ONCE, 2 * READ_AT_ONCE, len(prompt) + 1]
+    asked, read = host_of(lines[-1]).asked, [READ_AT_ONCE, 2 * READ_AT_ONCE, len(prompt) + 1]
     assert asked[:3] == [(length, 0) for length in read]
     assert asked[3:5] == [(len(prompt) + 1, 3), (len(prompt) + 2, 3)]
 
@@ -97,14 +91,14 @@ async def test_at_depth_none_a_draft_model_is_left_alone(lines: list[Line], wher
     lines[-1].chain.depth = depth(0)
     got = await lines[-1].answer(IDS, 40)
     assert got.ids == expected(CUTS[where], most=40)
-    assert toy(lines[-1]).asked == []
+    assert host_of(lines[-1]).asked == []
 
 
 async def test_devices_that_do_not_verify_get_no_drafts(lines: list[Line]) -> None:
     lines.append(await with_small((3,), lambda ids, count: [96] * count, Meta(webgpu=True, dspec=0)))
     got = await lines[-1].answer(IDS, 20)
     assert got.ids == expected((3,), most=20)
-    assert toy(lines[-1]).asked == []
+    assert host_of(lines[-1]).asked == []
 
 
 async def test_a_draft_model_that_fails_costs_only_speed(lines: list[Line]) -> None:
@@ -115,7 +109,7 @@ async def test_a_draft_model_that_fails_costs_only_speed(lines: list[Line]) -> N
     for _ in range(2):
         got = await lines[-1].answer(IDS, 40)
         assert got.ids == expected((3,), most=40)
-    assert [count for _, count in toy(lines[-1]).asked] == [0, 3] * 2
+    assert [count for _, count in host_of(lines[-1]).asked] == [0, 3] * 2
 
 
 async def test_one_past_its_context_is_no_measure_of_anything(lines: list[Line]) -> None:
@@ -123,7 +117,7 @@ async def test_one_past_its_context_is_no_measure_of_anything(lines: list[Line])
     got = await lines[-1].answer(IDS, 40)
     assert got.ids == expected((3,), most=40)
     assert lines[-1].chain.depth.depth(15) == 3
-    assert [count for _, count in toy(lines[-1]).asked if count] == [3]
+    assert [count for _, count in host_of(lines[-1]).asked if count] == [3]
 
 
 @pytest.mark.parametrize("where", CUTS)
@@ -135,7 +129,7 @@ async def test_an_idle_draft_block_learns_the_same_in_fewer_calls(lines: list[Li
         lines[-1].chain.depth = depth(k)
         got = await lines[-1].answer(IDS, 75)
         assert got.ids == words
-    idle, busy = toy(lines[0]), toy(lines[1])
+    idle, busy = host_of(lines[0]), host_of(lines[1])
     assert sorted(idle.shown) == sorted(busy.shown) == list(range(len(IDS) + 74))
     for position, (token, before) in idle.shown.items():
         assert busy.shown[position][0] == token
@@ -151,11 +145,11 @@ async def test_a_draft_block_has_learned_everything_when_a_state_is_kept(lines: 
     made, seen = lines[-1], list[int]()
     made.chain.depth = depth(0)
     first = await made.answer(IDS, 60)
-    await toy(made).reset()
-    toy(made).shown.clear()
+    await host_of(made).reset()
+    host_of(made).shown.clear()
 
     async def keep(held: object, mark: Mark) -> object:
-        seen.append(len(toy(made).shown))
+        seen.append(len(host_of(made).shown))
         return held
 
     again = [*IDS, *first.ids, *b" And?"]
