@@ -11,6 +11,7 @@ from app.engine.options import GPU_TUNING, SOFTWARE_TUNING
 from app.engine.placement import Epilogue
 from app.engine.program import spread
 from app.engine.selftest import Bench, random_matrix
+from app.engine.types import MAX_STOPS
 from app.engine.weights.reference import dequantise
 from app.engine.workspace import Run, record_array
 
@@ -173,7 +174,7 @@ def test_advance_makes_the_next_record_and_stops(bench: Bench) -> None:
 
 def make_selection(bench: Bench, vocab: int, columns: int, stops: list[int] | None = None) -> select.Selection:
     scans = select.scans_of(vocab) * columns
-    words = np.zeros(select.MAX_STOPS + 1, np.uint32)
+    words = np.zeros(MAX_STOPS + 1, np.uint32)
     words[: len(stops or []) + 1] = [len(stops or []), *(stops or [])]
     return select.Selection(
         bench.put(np.zeros(scans * 8, np.uint32)),
