@@ -15,6 +15,7 @@ class Lane:
     """One sequence of every device. ``held`` is what its caches hold between answers, nothing while one is written.
 
     ``shared`` is how much of that other conversations begin with as well, None for the people's only one.
+    ``states`` are slots of saved states: those the last answer here came from, and those saved of it.
     """
 
     sequence: int = 0
@@ -22,6 +23,7 @@ class Lane:
     shared: int | None = 0
     busy: bool = False
     used: int = 0
+    states: set[int] = field(default_factory=set[int])
     _lost: LapFailed | None = None
 
     def lose(self, error: LapFailed) -> None:

@@ -94,8 +94,10 @@ class Saves:
             await self._prune()
             if lane.another(ids, shared):
                 await self._park(chain, lane, ids, start)
+            lane.states.clear()
             while (best := await self._best(chain, ids, start)) is not None:
                 if await self._restored(lane, best) == best.held.end:
+                    lane.states.add(best.slot)
                     return await self._went_back(chain, best, ids)
                 await self._forget(chain, [best.slot])
                 held, start = Held(), 0
@@ -153,6 +155,7 @@ class Saves:
         if not await self._save(chain, lane, slot, held, but):
             return held
         held = held.settled()
+        lane.states.add(slot)
         await self._forget(chain, self._known.add(Checkpoint(slot, held, keep), but))
         chain.pending.save(slot)
         if self._copies.kept and chain.hybrid:
@@ -183,8 +186,17 @@ class Saves:
 
     # -- forgetting -------------------------------------------------------------------------------------
 
+    async def distrust(self, chain: Chain, lane: Lane) -> None:
+        """After an answer that failed: on one device the states it came from and those saved of it are dropped, so that
+        other conversations keep theirs; between devices nobody's can be trusted."""
+        if not chain.alone:
+            await self.clear(chain)
+            return
+        async with self._turn:
+            await self._forget(chain, sorted(lane.states))
+
     async def clear(self, chain: Chain) -> None:
-        """After an answer that failed nobody's state can be trusted."""
+        """Forgets all states, here, on the devices of the chain and on disk."""
         async with self._turn:
             if chain.hybrid:
                 chain.pending.drop_all()

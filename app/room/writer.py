@@ -176,7 +176,7 @@ class Writer:
         except PooledError as error:
             now.record = _longer(now.record, generation.held.fed)
             if not isinstance(error, PromptError | DeviceLost):
-                await self._distrust(generation.chain)
+                await self._distrust(generation.chain, lane)
             raise
         finally:
             now.drafts = now.acceptance
@@ -188,10 +188,10 @@ class Writer:
         self._happened(now, PromptRead(generation.start, read, generation.prompt_seconds))
         return ending
 
-    async def _distrust(self, chain: Chain) -> None:
+    async def _distrust(self, chain: Chain, lane: Lane) -> None:
         """Saved states stay good when a device is gone or a form was left; after other failures nobody can know."""
         if chain.whole and self._dealing.chain is chain:
-            await self._saves.clear(chain)
+            await self._saves.distrust(chain, lane)
 
     def _running(self) -> Running:
         dealing = self._dealing

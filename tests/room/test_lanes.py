@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.core.errors import OutOfMemory
+from app.core.errors import GpuError, OutOfMemory
 from app.engine.types import ColumnClass, KvFormat, Part, Sampling, Step, Stepped
 from app.room.checkpoints import Checkpoint, Checkpoints, Keep
 from app.room.dealing import Stage
@@ -289,3 +289,35 @@ async def test_memory_that_the_oldest_cannot_make_costs_no_second_state(monkeypa
     await one.ask(text("d"), 20)
     assert before == [LONG + 19] * 3
     assert sorted(state.end for state in toy(one).kept.values()) == before[1:]
+
+
+class Broken:
+    """A form whose answer fails."""
+
+    free = False
+
+    def guesses(self, _proposed: object) -> tuple[int, ...]:
+        return ()
+
+    def shaping(self, _guesses: object) -> None:
+        raise GpuError("Numbers that are none.")
+
+    def said(self, _token: int) -> None: ...
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+async def test_an_answer_that_fails_costs_only_the_states_it_came_from(kind: str) -> None:
+    one = await device(kind, lanes=1)
+    said = [await one.ask(text(letter), 20) for letter in "abc"]
+    before = dict(toy(one).kept)
+    await _fails(one, text("d"))
+    assert before.items() <= toy(one).kept.items()
+    await _fails(one, [*said[0].prompt, *said[0].now.ids, 5, 6])
+    back = [await one.ask([*work.prompt, *work.now.ids, 5, 6], 20) for work in said]
+    assert [work.now.reused for work in back] == [0, LONG + 19, LONG + 19]
+
+
+async def _fails(one: Alone, ids: list[int]) -> None:
+    work = Work(tuple(ids), 20, Sampling(), steering=Broken())
+    with pytest.raises(GpuError):
+        await one.write(work)
