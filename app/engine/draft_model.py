@@ -44,14 +44,16 @@ def plan_draft(large: GgufFile, part: Part, options: Options, small: GgufFile, g
         raise ModelError("The small model has other tokens than the large one.")
     whole = Part(0, config.layers, embed=True, head=True)
     wanted = Options(min(options.context, config.context), 0, arithmetic=arithmetic_for(gpu))
-    plans = [
-        DraftPlan(small, whole, replace(several, pledge=taken_bytes(small, whole, several, gpu.info.binding)))
-        for count in range(most_sequences(large, part), 0, -1)
-        for several in [replace(wanted, sequences=count)]
-    ]
-    if taken_bytes(large, part, options, gpu.info.binding) + plans[-1].options.pledge > options.pledge:
+    counts = range(most_sequences(large, part), 0, -1)
+    *several, one = (_planned(small, whole, replace(wanted, sequences=count), gpu) for count in counts)
+    if taken_bytes(large, part, options, gpu.info.binding) + one.options.pledge > options.pledge:
         raise OutOfMemory("There is no memory left for the small model.", "Lend more memory.")
-    return next((plan for plan in plans[:-1] if _suits(plan, large, part, options, gpu)), plans[-1])
+    return next((plan for plan in several if _suits(plan, large, part, options, gpu)), one)
+
+
+def _planned(small: GgufFile, whole: Part, options: Options, gpu: Gpu) -> DraftPlan:
+    """With what it takes as its pledge."""
+    return DraftPlan(small, whole, replace(options, pledge=taken_bytes(small, whole, options, gpu.info.binding)))
 
 
 def _suits(plan: DraftPlan, large: GgufFile, part: Part, options: Options, gpu: Gpu) -> bool:
@@ -65,32 +67,32 @@ class DraftModel:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._held = [list[int]() for _ in range(engine.options.sequences)]
+        self._held: list[Sequence[int]] = [() for _ in range(engine.options.sequences)]
 
     def guesses(self, ids: Sequence[int], count: int, sequence: int = 0) -> list[int]:
         """At most ``count`` of what follows ``ids``; with 0 it reads all but the last.
 
         None past its context, or for a sequence it has no room for.
         """
-        ids, last = list(ids), len(ids) - 1
+        last = len(ids) - 1
         count = min(count, self._engine.options.context - last)
         if last < 0 or count < 0 or sequence >= len(self._held):
             return []
         self._read(ids[:last], sequence)
         if count == 0:
             return []
-        held, self._held[sequence] = self._held[sequence], []
+        held, self._held[sequence] = self._held[sequence], ()
         found = list(self._engine.greedy(ids[last], last, (), count, sequence))
         self._held[sequence] = [*held[:last], ids[last], *found[:-1]]
         return found
 
-    def _read(self, ids: list[int], sequence: int) -> None:
+    def _read(self, ids: Sequence[int], sequence: int) -> None:
         """Computes what of ``ids`` the caches do not hold; they may hold more after it."""
         start = common_length(self._held[sequence], ids)
         missing = ids[start:]
         if not missing:
             return
-        self._held[sequence] = []
+        self._held[sequence] = ()
         kind = ColumnClass.STEP if len(missing) <= STEP_COLUMNS else ColumnClass.PROMPT
         self._engine.tokens(missing, start, kind, sequence)
         self._held[sequence] = ids

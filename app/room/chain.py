@@ -100,31 +100,22 @@ class Chain:
     @property
     def lookup_widths(self) -> LookupWidths:
         """A dense model alone gains nothing: a lookup saves the way between devices."""
-        if self.alone and not self.hybrid:
+        if not self._verifies or (self.alone and not self.hybrid):
             return LookupWidths()
         widest = STEP_COLUMNS - 1 if self.ours else BOLD
-        if self.hybrid:
-            return LookupWidths(BOLD, widest)
-        return LookupWidths(CAUTIOUS, widest) if self._verifies else LookupWidths()
+        return LookupWidths(BOLD if self.hybrid else CAUTIOUS, widest)
 
     @property
     def _verifies(self) -> bool:
-        """Of a dense model's devices; whoever is alone does."""
-        return chain_verifies(hop.meta for hop in self.hops)
+        """Whether steps of several columns can be taken: everywhere but on dense devices that do not say so."""
+        return self.hybrid or chain_verifies(hop.meta for hop in self.hops)
 
     def drafter(self, ids: Sequence[int], start: int, before: Floats | None, sequence: int = 0) -> Drafter:
         """Guesses for an answer to ``ids``, of which the caches hold the first ``start``."""
-        verifies = self.hybrid or self._verifies
         return Drafter(
-            self._compute,
-            self.lookup_widths,
-            self.depth,
-            ids,
-            start=start,
-            before=before,
-            sequence=sequence,
-            verifies=verifies,
-        )
+            self._compute, self.lookup_widths, self.depth, ids,
+            start=start, before=before, sequence=sequence, verifies=self._verifies,
+        )  # fmt: skip
 
     def floor(self, position: int) -> int | None:
         """How far back a recurrent state can be taken after a step at ``position``; None: not at all."""
@@ -134,7 +125,7 @@ class Chain:
         """Most columns of one frame; step columns travel together only where every device verifies."""
         if self.alone:
             return max(STEP_COLUMNS, self._compute.prompt_chunk) if kind is ColumnClass.PROMPT else STEP_COLUMNS
-        if kind is ColumnClass.PROMPT or self.hybrid or self._verifies:
+        if kind is ColumnClass.PROMPT or self._verifies:
             return STEP_COLUMNS
         return 1
 
@@ -202,8 +193,7 @@ class Chain:
         began, undisturbed = self._clock.now(), not self._under_way
         words = await self._own(self._compute.greedy(token, position, stops, count, sequence))
         if undisturbed and not self._under_way:
-            seconds = (self._clock.now() - began) / len(words)
-            self.stats = self.stats.measured(seconds, seconds)
+            self._measured(began, self._clock.now(), len(words))
         return words
 
     async def _at_once(self, step: Step) -> tuple[Stepped, float]:
@@ -229,8 +219,8 @@ class Chain:
             self._under_way -= 1
             self._still_dealt()
 
-    def _measured(self, began: float, own_until: float) -> None:
-        self.stats = self.stats.measured(self._clock.now() - began, own_until - began)
+    def _measured(self, began: float, own_until: float, words: int = 1) -> None:
+        self.stats = self.stats.measured((self._clock.now() - began) / words, (own_until - began) / words)
 
     def verified(self, columns: int, right: int) -> None:
         """Of a step's columns only the first ``right`` ones stay; the devices hear it with the next frame."""

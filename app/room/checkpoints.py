@@ -126,10 +126,8 @@ class Checkpoints:
         """The marks past ``start`` that save enough reading over what is kept before them."""
         found: list[Mark] = []
         for mark in sorted(marks, key=lambda mark: mark.position):
-            known = max(
-                (k.held.end for k in self.kept if k.held.end <= mark.position and _begins(ids, k.ids)), default=0
-            )
-            known = max(known, found[-1].position if found else 0)
+            kept = (k.held.end for k in self.kept if k.held.end <= mark.position and _begins(k.held, ids))
+            known = max(max(kept, default=0), found[-1].position if found else 0)
             if start < mark.position < len(ids) - 1 and mark.position - known >= WORTH_SAVING:
                 found.append(mark)
         return tuple(found)
@@ -146,8 +144,8 @@ def _is_kin(kept: Checkpoint, new: Checkpoint) -> bool:
     return KIN * kept.held.fed.common(new.ids) >= kept.held.end
 
 
-def _begins(ids: Sequence[int], start: Sequence[int]) -> bool:
-    return tuple(ids[: len(start)]) == tuple(start)
+def _begins(held: Held, ids: Sequence[int]) -> bool:
+    return held.fed.common(ids) == held.end
 
 
 def live_start(held: Held, ids: Sequence[int], *, hybrid: bool) -> int:

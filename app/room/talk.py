@@ -158,12 +158,12 @@ class Talk:
     def _may_redo(self, by: str) -> bool:
         last = self.past.last
         asked = last is not None and by in {last.asker, self._crowd.me, self._crowd.creator}
-        free = not self._turns.person_runs and not self._redone_waits
-        return asked and free and self._dealing.stage is Stage.ONLINE
+        return asked and self._free and self._dealing.stage is Stage.ONLINE
 
     @property
-    def _redone_waits(self) -> bool:
-        return any(isinstance(turn, _Redone) for turn in self._turns.waiting)
+    def _free(self) -> bool:
+        """Whether no answer of the people's conversation runs, or waits to be written again."""
+        return not self._turns.person_runs and not any(isinstance(turn, _Redone) for turn in self._turns.waiting)
 
     def new_chat(self, id: str, by: str) -> None:
         if self._now is not None:
@@ -274,8 +274,7 @@ class Talk:
             self._now_past(self.past.in_words_of(planned.record.key, language))
         self._remind()
         last = self.past.last
-        free = not self._turns.person_runs and not self._redone_waits
-        if free and self.past.unanswered and last is not None:
+        if self._free and self.past.unanswered and last is not None:
             self._turns.first(_Redone(last.asker, lambda turn: self._begin_again(turn, last)))
 
     def _remind(self) -> None:

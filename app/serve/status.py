@@ -63,7 +63,7 @@ class Tally:
 
     def turn(self, *, on: bool) -> None:
         self._on = on
-        self._on_change(self.status)
+        self.changed()
 
     def heard(self, name: str) -> None:
         """A program asked something, if only for the list of models."""
@@ -73,11 +73,11 @@ class Tally:
         self._answered.setdefault(name, 0)
         while len(self._answered) > MOST_CLIENTS:
             self._answered.popitem(last=False)
-        self._on_change(self.status)
+        self.changed()
 
     def began(self, name: str) -> None:
         self._at_work.append(name)
-        self._on_change(self.status)
+        self.changed()
 
     def changed(self) -> None:
         self._on_change(self.status)
@@ -86,7 +86,7 @@ class Tally:
         self._at_work.remove(name)
         self.served += answered
         self._answered[name] = self._answered.get(name, 0) + answered
-        self._on_change(self.status)
+        self.changed()
 
     def _phase(self) -> Phase:
         if not self._on:

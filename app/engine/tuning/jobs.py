@@ -9,14 +9,14 @@ from dataclasses import replace
 from app.engine.model.plan import FfnPlan, LayerPlan, WeightPlan
 from app.engine.ops.render import has_extra
 from app.engine.placement import Epilogue, Job
-from app.engine.weights.layout import packed_bytes, units
+from app.engine.weights.layout import UNIT, packed_bytes, units
 from app.engine.weights.matrix import MatrixPlan
 
 
 def step_jobs(plan: WeightPlan, widths: Sequence[int], *, head: bool) -> list[Job]:
     """Each once, for the narrowest widths first, and for those that read most bytes a step."""
     counted = Counter(job for job in _all_jobs(plan, head=head) if has_extra(job.kind))
-    weight = {job: count * sum(packed_bytes(job.kind, job.rows, 32 * job.units)) for job, count in counted.items()}
+    weight = {job: count * sum(packed_bytes(job.kind, job.rows, UNIT * job.units)) for job, count in counted.items()}
     ordered = sorted(counted, key=weight.__getitem__, reverse=True)
     return [replace(job, width=width) for width in widths for job in ordered]
 

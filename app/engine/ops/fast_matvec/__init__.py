@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from app.engine.device import Caps
 from app.engine.memory import Slice
-from app.engine.ops.fast_matvec.order import (
-    Order,
-    is_possible,
-    order_for,
-    order_of,
-    sets_of,
-)
+from app.engine.ops.fast_matvec.order import is_possible, order_of, sets_of
 from app.engine.ops.fast_matvec.source import WHOLE, write_kernel
 from app.engine.ops.fast_matvec.usual import placement_of, usual_placement
 from app.engine.ops.matvec import Activations
@@ -21,19 +15,7 @@ from app.engine.program import Dispatch, Kernel, spread
 from app.engine.weights.layout import UNIT
 from app.engine.weights.matrix import Block
 
-__all__ = [
-    "Order",
-    "dispatch",
-    "is_possible",
-    "job_of",
-    "order_for",
-    "order_of",
-    "placement_of",
-    "rounded_dispatch",
-    "rounds",
-    "takes",
-    "usual_placement",
-]
+__all__ = ["dispatch", "is_possible", "order_of", "rounded_dispatch", "rounds", "takes", "usual_placement"]
 
 
 def takes(block: Block) -> bool:
@@ -41,7 +23,7 @@ def takes(block: Block) -> bool:
     return has_extra(block.kind)
 
 
-def job_of(block: Block, epilogue: Epilogue, width: int, *, rounded: bool = False) -> Job:
+def _job_of(block: Block, epilogue: Epilogue, width: int, *, rounded: bool = False) -> Job:
     """The job of multiplying a block with ``width`` columns."""
     return Job(block.kind, block.rows, block.units, epilogue, width, rounded)
 
@@ -52,7 +34,7 @@ def dispatch(
     placement: Placement | None = None,
 ) -> Dispatch:  # fmt: skip
     """One block of a matrix over quantised columns. For SWIGLU the block holds all gate rows, then all up rows."""
-    job = job_of(block, epilogue, columns)
+    job = _job_of(block, epilogue, columns)
     order, place = order_of(job, caps), placement or placement_of(job, caps)
     rows = block.rows // sets_of(epilogue)
     source = write_kernel(block.kind, order, place, epilogue, caps, WHOLE, bias=bias is not None)
@@ -72,7 +54,7 @@ def dispatch(
 
 def rounds(block: Block, columns: int, caps: Caps) -> bool:
     """Whether gate and up rows are joined, and the result rounded to int8, in one launch."""
-    return takes(block) and placement_of(job_of(block, Epilogue.SWIGLU, columns, rounded=True), caps).fused
+    return takes(block) and placement_of(_job_of(block, Epilogue.SWIGLU, columns, rounded=True), caps).fused
 
 
 def rounded_dispatch(
@@ -80,7 +62,7 @@ def rounded_dispatch(
     placement: Placement | None = None,
 ) -> Dispatch:  # fmt: skip
     """SwiGLU of a whole matrix's gate and up rows into int8 columns, with the bits of the launches it joins."""
-    job = job_of(block, Epilogue.SWIGLU, columns, rounded=True)
+    job = _job_of(block, Epilogue.SWIGLU, columns, rounded=True)
     rows, place = block.rows // 2, placement or placement_of(job, caps)
     source = write_kernel(block.kind, order_of(job, caps), place, Epilogue.SWIGLU, caps, WHOLE)
     constants = (
